@@ -1,0 +1,55 @@
+"""Compiled loops between the row cache and the residual."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hinge.jit import compiled
+from hinge.samples import Floats, Index
+
+# Single-precision partial sums run over at most this many rows before they join the double-precision total.
+_PARTIAL_ROWS = 64
+
+
+@compiled
+def add_rows(rows: Floats, slots: Index, step: Floats, total: NDArray[np.float64]) -> None:
+    """Add ``step[k] * rows[slots[k]]`` over all k to ``total``."""
+    width = total.shape[0]
+    partial = np.empty(width, dtype=rows.dtype)
+    for first in range(0, slots.shape[0], _PARTIAL_ROWS):
+        last = min(first + _PARTIAL_ROWS, slots.shape[0])
+        partial[:] = 0
+        k = first
+        while k + 3 < last:  # four rows at once, so that the partial sums are read and written less often
+            a, b, c, d = rows[slots[k]], rows[slots[k + 1]], rows[slots[k + 2]], rows[slots[k + 3]]
+            sa, sb, sc, sd = step[k], step[k + 1], step[k + 2], step[k + 3]
+            for t in range(width):
+                partial[t] += sa * a[t] + sb * b[t] + sc * c[t] + sd * d[t]
+            k += 4
+        while k < last:
+            row, s = rows[slots[k]], step[k]
+            for t in range(width):
+                partial[t] += s * row[t]
+            k += 1
+        for t in range(width):
+            total[t] += partial[t]
+
+
+@compiled
+def keep_rows(tile: Floats, slots: Index, rows: Floats) -> None:
+    """Copy the lines of ``tile`` into ``rows`` at ``slots``; lines whose slot is -1 are not kept."""
+    for w in range(tile.shape[0]):
+        if slots[w] >= 0:
+            source, target = tile[w], rows[slots[w]]
+            for t in range(source.shape[0]):
+                target[t] = source[t]
+
+
+@compiled
+def gather(rows: Floats, slots: Index, columns: Index, out: Floats) -> None:
+    """Fill ``out[k]`` with the values of ``rows[slots[k]]`` at ``columns``."""
+    for k in range(slots.shape[0]):
+        source, target = rows[slots[k]], out[k]
+        for t in range(columns.shape[0]):
+            target[t] = source[columns[t]]

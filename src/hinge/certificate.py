@@ -1,0 +1,93 @@
+"""A certificate: everything that can be said of β, recomputed in double precision from β alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hinge.gram import Gram
+from hinge.optimality import gap_of, multipliers_of, objective_of, violation_of
+from hinge.problem import DualProblem, Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """What β proves.
+
+    Attributes
+    ----------
+    box_error : float
+        Largest distance outside the box; 0 for an exact solver.
+    sum_error : float
+        Largest deviation of a group's sum.
+    violation : float
+        Largest violation of the optimality conditions.
+    objective : float
+        ½ βᵀKβ − vᵀβ, the value that is minimised (LIBSVM's ``obj``).
+    dual, primal : float
+        −objective, and the primal objective at the multipliers: dual ≤ optimum ≤ primal.
+    gap : float
+        primal − dual.
+    multipliers : array
+        Intercept of each group.
+    """
+
+    box_error: float
+    sum_error: float
+    violation: float
+    objective: float
+    dual: float
+    primal: float
+    gap: float
+    multipliers: Vector
+
+
+def certificate(problem: DualProblem, gram: Gram, beta: Vector) -> Certificate:
+    """Recompute feasibility, violation, objectives and gap in double precision from β alone.
+
+    This evaluates every kernel value between a sample and a support vector, in double precision: about the
+    work of a good training run.
+
+    Parameters
+    ----------
+    problem : DualProblem
+        The problem.
+    gram : Gram
+        Its kernel values.
+    beta : array of shape (n_variables,)
+        The point to certify.
+
+    Returns
+    -------
+    Certificate
+        The figures.
+
+    Examples
+    --------
+    >>> from hinge import Gram, Kernel, certificate, solve
+    >>> from hinge.formulations import c_svc
+    >>> gram = Gram(np.array([[0.0], [1.0], [2.0], [3.0]]), Kernel("linear"))
+    >>> problem = c_svc([-1, -1, 1, 1], C=10.0)
+    >>> cert = certificate(problem, gram, solve(problem, gram).beta)
+    >>> round(cert.dual, 6), round(cert.primal, 6), cert.violation <= 1e-3
+    (2.0, 2.0, True)
+    """
+    beta = np.asarray(beta, dtype=np.float64)
+    product = gram.product(problem.coefficients(beta))
+    residual = (problem.v.reshape(-1, problem.n_samples) - product).ravel()
+    outside = np.maximum(problem.lo - beta, beta - problem.hi)
+    sums = np.array([beta[problem.group == g].sum() for g in range(problem.n_groups)])
+    multipliers = multipliers_of(problem, beta, residual)
+    objective = objective_of(problem, beta, residual)
+    gap = gap_of(problem, beta, residual, multipliers)
+    return Certificate(
+        box_error=float(max(outside.max(), 0.0)),
+        sum_error=float(np.abs(sums - problem.sums).max(initial=0.0)),
+        violation=violation_of(problem, beta, residual),
+        objective=objective,
+        dual=-objective,
+        primal=gap - objective,
+        gap=gap,
+        multipliers=multipliers,
+    )

@@ -1,0 +1,73 @@
+"""How far a point is from optimal: violation, multipliers, objective, duality gap. Pure functions of β and r."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hinge.problem import DualProblem, Vector
+
+
+def group_extremes(problem: DualProblem, beta: Vector, residual: Vector) -> tuple[Vector, Vector]:
+    """Return, for each group, the largest residual that may grow and the smallest that may fall.
+
+    An empty side is −∞ or +∞. A problem without groups has one such pair for all variables.
+    """
+    can_grow, can_fall = beta < problem.hi, beta > problem.lo
+    groups = range(max(problem.n_groups, 1))
+    top = [np.max(residual, where=can_grow & (problem.group == g), initial=-np.inf) for g in groups]
+    bottom = [np.min(residual, where=can_fall & (problem.group == g), initial=np.inf) for g in groups]
+    return np.array(top), np.array(bottom)
+
+
+def violation_of(problem: DualProblem, beta: Vector, residual: Vector) -> float:
+    """Return the amount by which the optimality conditions fail, zero where they hold."""
+    top, bottom = group_extremes(problem, beta, residual)
+    if problem.n_groups == 0:
+        return float(max(top[0], -bottom[0], 0.0))
+    return float(max(np.max(top - bottom), 0.0))
+
+
+def multipliers_of(problem: DualProblem, beta: Vector, residual: Vector) -> Vector:
+    """Return each group's multiplier: the mean over its free variables, else the middle of the interval.
+
+    LIBSVM document, section 3.7. Where one side of the interval is open, its finite end.
+    """
+    free = (beta > problem.lo) & (beta < problem.hi)
+    top, bottom = group_extremes(problem, beta, residual)
+    multipliers = np.zeros(problem.n_groups)
+    for g in range(problem.n_groups):
+        inside = free & (problem.group == g)
+        if inside.any():
+            multipliers[g] = residual[inside].mean()
+        else:
+            ends = [end for end in (top[g], bottom[g]) if np.isfinite(end)]
+            multipliers[g] = np.mean(ends) if ends else 0.0
+    return multipliers
+
+
+def objective_of(problem: DualProblem, beta: Vector, residual: Vector) -> float:
+    """Return ½ βᵀKβ − vᵀβ, which is −½ βᵀ(v + r)."""
+    return float(-0.5 * np.dot(beta, problem.v + residual))
+
+
+def gap_of(problem: DualProblem, beta: Vector, residual: Vector, multipliers: Vector) -> float:
+    """Return the duality gap: how much the objective could at most still fall (for a convex problem).
+
+    By convexity no feasible point is better by more than Σ max (r_t − μ)(b − β_t) over b in the box of t, where
+    μ is the multiplier of t's group. For C-SVC this is the classical primal minus dual objective.
+    """
+    level = multipliers[problem.group] if problem.n_groups else np.zeros_like(residual)
+    excess = residual - level
+    room = np.where(excess > 0, problem.hi - beta, beta - problem.lo)
+    counts = (excess != 0) & (room > 0)
+    return float(np.dot(np.abs(excess[counts]), room[counts]))
+
+
+def free_and_near(
+    problem: DualProblem, beta: Vector, residual: Vector, multipliers: Vector, width: float
+) -> NDArray[np.bool_]:
+    """Mark the variables that violate, or that would if their residual changed by ``width``."""
+    level = multipliers[problem.group] if problem.n_groups else np.zeros_like(residual)
+    excess = residual - level
+    return ((beta < problem.hi) & (excess > -width)) | ((beta > problem.lo) & (excess < width))

@@ -1,0 +1,58 @@
+"""Which floating-point type the kernel values may have.
+
+Steps may be computed from single-precision kernel values as long as their error stays small beside the values:
+the solver corrects the residual in double precision before it declares convergence. Distances are computed as
+``|x|² + |y|² − 2xy``; where the norms are huge beside 1/γ this difference cancels, first in single precision
+and, for extreme data, in double precision too. Then distances are summed feature by feature instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hinge.kernels import Kernel
+from hinge.samples import BitSamples, DenseSamples, Samples, Statistic
+
+# Largest error of a single-precision kernel value that the correction in double precision still absorbs.
+_ERROR_ALLOWED_IN_SINGLE = 1e-5
+
+# Largest error of a double-precision kernel value that a certificate may rest on.
+_ERROR_ALLOWED_IN_DOUBLE = 1e-11
+
+_LARGEST_IN_SINGLE = 1e30
+
+
+@dataclass(frozen=True)
+class PrecisionChoice:
+    """The type of the kernel values, and the comparison of samples they are computed from."""
+
+    dtype: Any
+    statistic: Statistic
+
+
+def choose_precision(
+    samples: Samples, kernel: Kernel, diagonal: NDArray[np.float64], wish: str
+) -> PrecisionChoice:
+    """Decide from the data and the kernel's parameters; ``wish`` overrules the choice of type."""
+    if wish not in ("auto", "single", "double"):
+        raise ValueError(f"precision must be 'auto', 'single' or 'double', got {wish!r}")
+    magnitude = exponent_magnitude(samples, kernel)
+    statistic = kernel.statistic
+    if magnitude * np.finfo(np.float64).eps > _ERROR_ALLOWED_IN_DOUBLE and isinstance(samples, DenseSamples):
+        statistic = "l2"
+    if wish == "auto":
+        representable = float(np.abs(diagonal).max(initial=0.0)) < _LARGEST_IN_SINGLE
+        accurate = magnitude * np.finfo(np.float32).eps <= _ERROR_ALLOWED_IN_SINGLE
+        wish = "single" if representable and accurate else "double"
+    return PrecisionChoice(np.float32 if wish == "single" else np.float64, statistic)
+
+
+def exponent_magnitude(samples: Samples, kernel: Kernel) -> float:
+    """Size of the terms whose difference is an RBF kernel's exponent; 0 where nothing cancels."""
+    if kernel.label != "rbf" or isinstance(samples, BitSamples):
+        return 0.0
+    return float(4 * kernel.gamma * np.mean(samples.squared_norms(np.float64)))

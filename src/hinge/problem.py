@@ -1,0 +1,129 @@
+"""The one problem that every solver sees.
+
+    minimise  ½ βᵀKβ − vᵀβ    subject to   lo ≤ β ≤ hi   and in every group  Σβ = constant
+
+K is the plain kernel matrix between samples and β the *signed* dual variable (β = yα): no label ever multiplies
+K. The residual r = v − Kβ is the negative gradient. Mass moves inside a group from j (β_j > lo_j) to i
+(β_i < hi_i) where r_i > r_j; the point is optimal when in every group
+
+    max { r_i : β_i < hi_i }  ≤  min { r_j : β_j > lo_j },
+
+and the amount by which this fails is the *violation*. The value between the two is the group's multiplier. A
+problem without groups has no sum to keep: its multiplier is zero and each variable moves alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class DualProblem:
+    """A support vector machine's dual, whatever its formulation.
+
+    Parameters
+    ----------
+    v : array of shape (n_variables,)
+        Linear part.
+    lo, hi : arrays of shape (n_variables,)
+        Box; infinite bounds are allowed.
+    group : int8 array of shape (n_variables,)
+        Group of every variable, 0 to n_groups - 1; all 0 where there is no group.
+    sums : array of shape (n_groups,)
+        What β must sum to in each group; empty for a problem without threshold.
+    n_samples : int
+        Variable t belongs to sample ``t % n_samples``.
+    start : array of shape (n_variables,)
+        A feasible point.
+
+    Examples
+    --------
+    >>> from hinge.formulations import c_svc
+    >>> problem = c_svc(np.array([1, -1, 1]), C=2.0)
+    >>> problem.lo, problem.hi, problem.sums
+    (array([ 0., -2.,  0.]), array([2., 0., 2.]), array([0.]))
+    """
+
+    v: Vector
+    lo: Vector
+    hi: Vector
+    group: NDArray[np.int8]
+    sums: Vector
+    n_samples: int
+    start: Vector
+
+    @property
+    def n_variables(self) -> int:
+        """Number of dual variables: one or two a sample."""
+        return len(self.v)
+
+    @property
+    def n_groups(self) -> int:
+        """Number of equality constraints."""
+        return len(self.sums)
+
+    @property
+    def sample(self) -> NDArray[np.int64]:
+        """Sample of every variable."""
+        return np.arange(self.n_variables, dtype=np.int64) % self.n_samples
+
+    def coefficients(self, beta: Vector) -> Vector:
+        """Add up the variables of each sample: Σβ over the variables that belong to it."""
+        return beta.reshape(-1, self.n_samples).sum(axis=0)
+
+    def project(self, beta: Vector) -> Vector:
+        """Return the feasible point nearest to ``beta``.
+
+        In each group that is ``clip(β − λ, lo, hi)`` for the shift λ at which the sum comes out right.
+        """
+        beta = np.asarray(beta, dtype=np.float64)
+        if beta.shape != self.v.shape:
+            raise ValueError(f"beta must have one value per variable: expected {self.v.shape}, got {beta.shape}")
+        if not np.isfinite(beta).all():
+            raise ValueError("beta contains NaN or infinity; a warm start must be finite")
+        projected = np.clip(beta, self.lo, self.hi)
+        for g, target in enumerate(self.sums):
+            members = np.flatnonzero(self.group == g)
+            box = self.lo[members], self.hi[members]
+            projected[members] = _clip_to_sum(beta[members], *box, float(target))
+        return projected
+
+
+def _clip_to_sum(beta: Vector, lo: Vector, hi: Vector, target: float) -> Vector:
+    """Return ``clip(beta - shift, lo, hi)`` with the shift for which it sums to ``target``."""
+    slack = 1e-13 * (np.abs(beta).sum() + abs(target))
+    clipped = np.clip(beta, lo, hi)
+    if abs(clipped.sum() - target) > slack:
+        # Between neighbouring breakpoints the sum is linear in the shift, and it falls as the shift grows.
+        breaks = np.concatenate([beta - hi, beta - lo])
+        breaks = np.unique(breaks[np.isfinite(breaks)])
+        low, high = 0, len(breaks) - 1
+        while low < high:
+            middle = (low + high) // 2
+            if np.clip(beta - breaks[middle], lo, hi).sum() > target:
+                low = middle + 1
+            else:
+                high = middle
+        shift = breaks[low] if len(breaks) else 0.0
+        for _ in range(2):  # the segment before the breakpoint is linear: one Newton step, one to round off
+            moving = (beta - shift >= lo) & (beta - shift < hi)
+            if moving.any():
+                shift += (np.clip(beta - shift, lo, hi).sum() - target) / moving.sum()
+        clipped = np.clip(beta - shift, lo, hi)
+    return _absorb_rounding(clipped, lo, hi, target)
+
+
+def _absorb_rounding(beta: Vector, lo: Vector, hi: Vector, target: float) -> Vector:
+    """Put what rounding left of ``target - Σβ`` on the variables that have room for it."""
+    excess = target - beta.sum()
+    order = np.argsort(-np.minimum(hi - beta, beta - lo), kind="stable")
+    for t in order[:8]:
+        moved = float(np.clip(beta[t] + excess, lo[t], hi[t]))
+        excess -= moved - beta[t]
+        beta[t] = moved
+    return beta

@@ -1,0 +1,122 @@
+"""What a solver answers: the solution, and a report that says how far it can be trusted."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from hinge.problem import Vector
+
+
+class Status(StrEnum):
+    """How a run ended. Only ``converged`` is success."""
+
+    CONVERGED = "converged"
+    """The violation, checked in double precision, is at most the tolerance (or the gap at most its own)."""
+    ITERATION_LIMIT = "iteration_limit"
+    """The iteration limit was reached first."""
+    TIME_LIMIT = "time_limit"
+    """The time limit was reached first."""
+    INTERRUPTED = "interrupted"
+    """Ctrl-C, or a callback asked to stop."""
+    STALLED = "stalled"
+    """No step makes progress any more, yet the violation is above the tolerance."""
+    INFEASIBLE = "infeasible"
+    """A hard margin was asked for on data that no margin separates."""
+
+
+MESSAGES = {
+    Status.CONVERGED: "the violation is within the tolerance",
+    Status.ITERATION_LIMIT: "raise max_iter, loosen tol, or scale the features",
+    Status.TIME_LIMIT: "raise time_limit, loosen tol, or continue from this point (start=solution.beta)",
+    Status.INTERRUPTED: "the best point so far; continue from it with start=solution.beta",
+    Status.STALLED: "no step makes progress at this precision; loosen tol, or scale the features",
+    Status.INFEASIBLE: "no hyperplane separates the classes; choose a finite C",
+}
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a run went.
+
+    Attributes
+    ----------
+    status : Status
+        How the run ended.
+    message : str
+        What that means for the caller.
+    solver, rule : str
+        Method used and its working-set rule.
+    reason : str
+        Why this method.
+    precision : str
+        Type of the kernel values that steps were computed from.
+    storage : str
+        How the samples were stored.
+    iterations, outer_steps : int
+        Pair steps; working sets or rounds.
+    violation : float
+        Largest violation of the optimality conditions; NaN if an interrupt left no time to compute it.
+    objective : float
+        ½ βᵀKβ − vᵀβ.
+    gap : float
+        Duality gap at the reported multipliers.
+    n_support, n_bounded : int
+        Samples with a non-zero coefficient; those of them at their bound.
+    kernel_evaluations, cache_hits, cache_misses, cache_bytes : int
+        What the Gram matrix did.
+    seconds : float
+        Wall time.
+    """
+
+    status: Status
+    message: str
+    solver: str
+    rule: str
+    reason: str
+    precision: str
+    storage: str
+    iterations: int
+    outer_steps: int
+    violation: float
+    objective: float
+    gap: float
+    n_support: int
+    n_bounded: int
+    kernel_evaluations: int
+    cache_hits: int
+    cache_misses: int
+    cache_bytes: int
+    seconds: float
+
+    @property
+    def converged(self) -> bool:
+        """Whether the answer is within the tolerance asked for."""
+        return self.status is Status.CONVERGED
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the figures as a plain dictionary, ready for JSON."""
+        return {**asdict(self), "status": str(self.status)}
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A point, its residual and multipliers, and the report of how it was found.
+
+    Attributes
+    ----------
+    beta : array of shape (n_variables,)
+        The signed dual variables.
+    residual : array of shape (n_variables,)
+        v − Kβ.
+    multipliers : array of shape (n_groups,)
+        The intercept of each group.
+    report : Report
+        How the run went.
+    """
+
+    beta: Vector
+    residual: Vector
+    multipliers: Vector
+    report: Report

@@ -1,0 +1,97 @@
+"""What a caller may ask of a solver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+import numpy as np
+
+Solver = Literal["auto", "block", "smo"]
+Rule = Literal["second_order", "mvp", "mg", "hmg"]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run stands; what a callback is given after each outer step.
+
+    Attributes
+    ----------
+    iterations : int
+        Pair steps so far.
+    outer_steps : int
+        Outer steps so far.
+    violation : float
+        Violation among the samples being worked on.
+    objective : float
+        The objective so far; it never rises.
+    seconds : float
+        Time since the start.
+    n_active : int
+        Samples being worked on; shrinking makes them fewer than all.
+    """
+
+    iterations: int
+    outer_steps: int
+    violation: float
+    objective: float
+    seconds: float
+    n_active: int
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to solve: method, tolerance, limits.
+
+    Parameters
+    ----------
+    solver : {"auto", "block", "smo"}
+        ``"block"`` solves large working sets by matrix products; ``"smo"`` moves pairs; ``"auto"`` chooses.
+    rule : {"second_order", "mvp", "mg", "hmg"}
+        Working-set rule of ``"smo"``.
+    tol : float
+        Largest violation of the optimality conditions at which a run has converged.
+    gap_tol : float, optional
+        Also stop once the duality gap is at most this share of the objective's size.
+    shrinking : bool
+        Set aside samples that look settled, and come back to them before convergence is declared.
+    max_iter : int, optional
+        Most pair steps; by default the larger of ten million and a hundred per variable.
+    time_limit : float, optional
+        Most seconds.
+    callback : callable, optional
+        Called with a `Progress` after each outer step; a true answer stops the run.
+    start : array, optional
+        β to start from; it is projected onto the constraints.
+
+    Examples
+    --------
+    >>> Settings(tol=1e-5, time_limit=60).solver
+    'auto'
+    """
+
+    solver: Solver = "auto"
+    rule: Rule = "second_order"
+    tol: float = 1e-3
+    gap_tol: float | None = None
+    shrinking: bool = True
+    max_iter: int | None = None
+    time_limit: float | None = None
+    callback: Callable[[Progress], Any] | None = None
+    start: Any = None
+
+    def __post_init__(self) -> None:
+        for name, allowed in (("solver", Solver), ("rule", Rule)):
+            choices = allowed.__args__  # type: ignore[attr-defined]
+            if getattr(self, name) not in choices:
+                known = ", ".join(choices)
+                raise ValueError(f"unknown {name} {getattr(self, name)!r}; known are {known}")
+        for name in ("tol", "gap_tol", "max_iter", "time_limit"):
+            value = getattr(self, name)
+            if value is not None and not (np.isfinite(value) and value > 0):
+                raise ValueError(f"{name} must be a positive number, got {value}")
+
+    def __repr__(self) -> str:
+        changed = (f for f in fields(self) if getattr(self, f.name) is not f.default)
+        return "Settings(" + ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in changed) + ")"

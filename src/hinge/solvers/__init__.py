@@ -1,0 +1,166 @@
+"""Solvers: from a dual problem and its Gram matrix to a certified solution."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from hinge.gram import Gram
+from hinge.optimality import gap_of, multipliers_of, objective_of, violation_of
+from hinge.problem import DualProblem
+from hinge.report import MESSAGES, Report, Solution, Status
+from hinge.settings import Settings
+from hinge.solvers.exactness import is_exact, refresh
+from hinge.solvers.run import Run, Stop
+from hinge.solvers.shrinking import shrinking_block, shrinking_smo
+from hinge.solvers.state import State
+from hinge.threads import Cancelled
+
+# `auto` takes pair steps where the whole matrix is so small that choosing working sets would cost more.
+_SMALL_PROBLEM = 600
+
+# Aim a little below the tolerance, so that what rounding moves afterwards stays within it.
+_AIM = 0.9
+
+# Rounds of refinement without progress before single precision gives way to double.
+_PATIENCE = 3
+
+# After an interrupt, this many seconds may go into the residual of samples that were waiting.
+_LAST_WORK_SECONDS = 0.4
+
+_METHODS = {"block": shrinking_block, "smo": shrinking_smo}
+
+
+def solve(problem: DualProblem, gram: Gram, settings: Settings | None = None) -> Solution:
+    """Minimise ½ βᵀKβ − vᵀβ over the box and the group sums.
+
+    Parameters
+    ----------
+    problem : DualProblem
+        What to solve; the functions in `hinge.formulations` build them.
+    gram : Gram
+        Kernel values of the problem's samples.
+    settings : Settings, optional
+        Method, tolerance and limits.
+
+    Returns
+    -------
+    Solution
+        β, its residual and multipliers, and a report. Look at ``report.status``: limits and interrupts return
+        the best point so far instead of raising.
+
+    Examples
+    --------
+    >>> from hinge import Gram, Kernel, solve
+    >>> from hinge.formulations import c_svc
+    >>> gram = Gram(np.array([[0.0], [1.0], [2.0], [3.0]]), Kernel("linear"))
+    >>> solution = solve(c_svc([-1, -1, 1, 1], C=10.0), gram)
+    >>> solution.beta.round(6), solution.multipliers.round(6), str(solution.report.status)
+    (array([ 0., -2.,  2.,  0.]), array([-3.]), 'converged')
+    """
+    settings = settings or Settings()
+    if problem.n_samples != gram.n:
+        raise ValueError(f"the problem has {problem.n_samples} samples, the Gram matrix {gram.n}")
+    method, reason = _choose_method(problem, settings)
+    run = Run(settings, problem, gram.team)
+    beta = problem.start if settings.start is None else problem.project(settings.start)
+    state = State(problem, gram, beta.copy(), problem.v.copy(), is_stale=bool(beta.any()))
+    with run:
+        try:
+            if state.is_stale:
+                _rebuild_residual(state)
+            run.objective = objective_of(problem, state.beta, state.residual)
+            status = _refine(state, method, run)
+        except Stop as stop:
+            status = stop.status
+        except Cancelled:
+            status = run.why_stopped()
+    if state.is_stale:
+        _rebuild_in_time(state)
+    return _conclude(state, status, method, reason, run)
+
+
+def _choose_method(problem: DualProblem, settings: Settings) -> tuple[str, str]:
+    if settings.solver != "auto":
+        return settings.solver, "as asked"
+    if problem.n_variables <= _SMALL_PROBLEM:
+        return "smo", f"{problem.n_variables} variables: pair steps on the whole matrix are cheapest"
+    return "block", f"{problem.n_variables} variables: large working sets make use of matrix products"
+
+
+def _refine(state: State, method: str, run: Run) -> Status:
+    """Run the method until the residual, checked in double precision, meets the tolerance."""
+    settings = run.settings
+    best, vain = np.inf, 0
+    while True:
+        stalled = False
+        try:
+            _METHODS[method](state, _AIM * settings.tol, run)
+        except Stop as stop:
+            if stop.status not in (Status.STALLED, Status.CONVERGED):
+                raise
+            stalled = stop.status is Status.STALLED
+        if not is_exact(state, settings.tol):
+            refresh(state, settings.tol)
+        violation = state.violation()
+        if violation <= settings.tol or run.gap_is_reached(state):
+            return Status.CONVERGED
+        vain = vain + 1 if stalled or violation > 0.5 * best else 0
+        best = min(best, violation)
+        if vain >= _PATIENCE:
+            if state.gram.precision == "double":
+                return Status.STALLED
+            state.gram = state.gram.in_double()
+            vain = 0
+
+
+def _rebuild_residual(state: State) -> None:
+    coefficients = state.problem.coefficients(state.beta)
+    product = state.gram.product(coefficients, dtype=state.gram.dtype)
+    state.residual[:] = (state.problem.v.reshape(-1, state.gram.n) - product).ravel()
+    state.drift = 0.0
+    state.note_steps(float(np.abs(coefficients).sum()))
+    state.is_stale = False
+
+
+def _rebuild_in_time(state: State) -> None:
+    """After an interrupt: rebuild the residual if that is quick, so that the report can tell the violation."""
+    deadline = time.perf_counter() + _LAST_WORK_SECONDS
+    state.gram.team.cancelled = lambda: time.perf_counter() > deadline
+    try:
+        _rebuild_residual(state)
+    except Cancelled:
+        pass
+    finally:
+        state.gram.team.cancelled = lambda: False
+
+
+def _conclude(state: State, status: Status, method: str, reason: str, run: Run) -> Solution:
+    problem, gram, beta = state.problem, state.gram, state.beta
+    multipliers = multipliers_of(problem, beta, state.residual)
+    coefficients = problem.coefficients(beta)
+    at_bound = ((beta != 0) & ((beta == problem.lo) | (beta == problem.hi))).reshape(-1, gram.n).any(axis=0)
+    unknown = float("nan")
+    report = Report(
+        status=status,
+        message=MESSAGES[status],
+        solver=method,
+        rule=run.settings.rule if method == "smo" else "second_order",
+        reason=reason,
+        precision=gram.precision,
+        storage=gram.samples.storage,
+        iterations=run.iterations,
+        outer_steps=run.outer_steps,
+        violation=unknown if state.is_stale else violation_of(problem, beta, state.residual),
+        objective=run.objective if state.is_stale else objective_of(problem, beta, state.residual),
+        gap=unknown if state.is_stale else gap_of(problem, beta, state.residual, multipliers),
+        n_support=int(np.count_nonzero(coefficients)),
+        n_bounded=int(np.count_nonzero(at_bound & (coefficients != 0))),
+        kernel_evaluations=gram.counts.evaluations,
+        cache_hits=gram.counts.hits,
+        cache_misses=gram.counts.misses,
+        cache_bytes=gram.counts.bytes,
+        seconds=run.seconds,
+    )
+    return Solution(beta, state.residual, multipliers, report)

@@ -1,0 +1,72 @@
+"""Block decomposition (Bottou & Lin algorithm 1.2) with a large working set.
+
+An outer step picks a working set, asks for its kernel matrix, solves that small problem by pair steps and
+brings the residual of all samples up to date by matrix products. A few hundred outer steps do the work of a
+hundred thousand pair steps, so the outer loop can be plain Python.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hinge.report import Status
+from hinge.solvers import pairwise
+from hinge.solvers.run import Run, Stop
+from hinge.solvers.state import State
+from hinge.solvers.working_set import WorkingSet
+
+# The inner problem need not be much more exact than the outer one is yet.
+_INNER_SHARE = 0.1
+_INNER_STEPS_PER_VARIABLE = 20
+
+# Pair steps between looks at the clock and at Ctrl-C.
+_STEPS_AT_ONCE = 50_000
+
+_STUCK_ROUNDS = 3
+
+
+def solve_block(state: State, tol: float, run: Run) -> None:
+    """Bring the violation of ``state`` down to ``tol``.
+
+    Raises
+    ------
+    Stop
+        A limit was reached, or no working set makes progress.
+    """
+    working_set = WorkingSet()
+    stuck = 0
+    while (violation := state.violation()) > tol and not run.gap_is_reached(state):
+        run.check(violation, state.gram.n)
+        chosen = working_set.choose(state)
+        beta, steps = _solve_inner(state, chosen, max(0.5 * tol, _INNER_SHARE * violation), run)
+        change = state.move(chosen, beta)
+        run.count(steps, change)
+        stuck = stuck + 1 if change == 0 else 0
+        if stuck >= _STUCK_ROUNDS:
+            raise Stop(Status.STALLED)
+
+
+def _solve_inner(state: State, chosen: np.ndarray, tol: float, run: Run) -> tuple[np.ndarray, int]:
+    """Solve the problem of the variables ``chosen`` alone; return their new β and the number of pair steps."""
+    problem = state.problem
+    samples = chosen % problem.n_samples
+    kernel = state.gram.block(samples)
+    everyone = np.arange(len(chosen))
+    beta = state.beta[chosen]
+    residual = state.residual[chosen]
+    box = problem.lo[chosen], problem.hi[chosen]
+    pair = np.full(2, -1, dtype=np.int64)
+    limit = min(_INNER_STEPS_PER_VARIABLE * len(chosen), run.steps_left)
+    steps = 0
+    while steps < limit and not run.must_stop():
+        code, taken, *_ = pairwise.optimise(
+            kernel, everyone, np.zeros(len(chosen), np.int64), state.gram.diagonal[samples], beta, residual, *box,
+            problem.group[chosen], problem.n_groups, pairwise.SECOND_ORDER, tol,
+            min(_STEPS_AT_ONCE, limit - steps), pair, np.zeros(2), 0,
+        )  # fmt: skip
+        steps += taken
+        if code == pairwise.UNBOUNDED:
+            raise Stop(Status.INFEASIBLE)
+        if code != pairwise.STEP_LIMIT:
+            break
+    return beta, steps

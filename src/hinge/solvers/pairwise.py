@@ -1,0 +1,360 @@
+"""Sequential minimal optimisation as one compiled loop over cached kernel rows.
+
+The loop serves two masters. For `smo` the rows are those of the cache, and when one is missing the loop returns
+and is called again once the row is there. For `block` they are the small kernel matrix of a working set, all
+present. Variable t belongs to row ``t % n``; β and r hold one or two runs of n variables.
+
+Every pair moves mass inside one group, from j to i. Without groups each variable moves alone, as if its partner
+had residual 0 and kernel values 0 (Platt eq. 23).
+
+Working-set rules: MVP takes the maximal violating pair (Bottou & Lin alg. 1.3; LIBSVM document eq. 3.6-3.7).
+SECOND_ORDER keeps its i and takes the j of largest unconstrained gain (Bottou & Lin eq. 1.27). MG takes the
+pair of largest gain among those that share a variable with the last pair (Glasmachers & Igel section 2.3); HMG
+does so unless both variables of the last pair are at a bound, where MVP steps in (section 2.4).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hinge.jit import compiled, larger, smaller
+
+MVP, SECOND_ORDER, MG, HMG = 0, 1, 2, 3
+
+CONVERGED, NEEDS_ROWS, STEP_LIMIT, STUCK, UNBOUNDED = 0, 1, 2, 3, 4
+
+# Curvature at or below this is taken as flat: the step runs to the box (LIBSVM document eq. 3.23).
+FLAT = 1e-12
+
+# The second stopping test of Glasmachers & Igel: when no pair that shares a variable with the last one violates by
+# this share of the tolerance, maximum gain is at its end. The paper looks at the length of the step, which
+# depends on the scale of K and C. If the shared variable is free, the whole violation is then below the tolerance.
+_SETTLED = 0.4
+
+# HMG's η: how near to its bounds, relative to the box, a variable counts as being there.
+_ETA = 1e-8
+
+
+@compiled
+def pair_step(gradient: float, curvature: float, room_i: float, room_j: float) -> float:
+    """Return the best step along β_i += δ, β_j −= δ: δ minimises ½ curvature δ² − gradient δ within the rooms.
+
+    Parameters
+    ----------
+    gradient : float
+        r_i − r_j, positive.
+    curvature : float
+        K_ii + K_jj − 2 K_ij; flat or negative curvature runs to the end of the segment.
+    room_i, room_j : float
+        hi_i − β_i and β_j − lo_j.
+
+    Returns
+    -------
+    float
+        The step; infinite where nothing stops it.
+    """
+    step = gradient / curvature if curvature > FLAT else np.inf
+    return min(step, room_i, room_j)
+
+
+@compiled
+def _mark(t: int, beta: Any, lo: Any, hi: Any, group: Any, up: Any, down: Any) -> None:
+    """Note which ways variable t may move: 0 where it may, an infinity that loses every comparison elsewhere."""
+    up[group[t], t] = 0.0 if beta[t] < hi[t] else -np.inf
+    down[group[t], t] = 0.0 if beta[t] > lo[t] else np.inf
+
+
+@compiled
+def _extremes(r: Any, up: Any, down: Any) -> tuple[float, float]:
+    """Largest residual that may grow and smallest that may fall."""
+    top, bottom = -np.inf, np.inf
+    for t in range(r.shape[0]):
+        top = larger(top, r[t] + up[t])
+        bottom = smaller(bottom, r[t] + down[t])
+    return top, bottom
+
+
+@compiled
+def _subtract(r: Any, row: Any, step: float) -> None:
+    n = row.shape[0]
+    for first in range(0, r.shape[0], n):
+        part = r[first : first + n]
+        for t in range(n):
+            part[t] -= step * row[t]
+
+
+@compiled
+def _subtract_pair(r: Any, row_i: Any, row_j: Any, step: float, up: Any, down: Any) -> tuple[float, float]:
+    """r −= step (row_i − row_j), and the extremes of the new residual, in one pass."""
+    top, bottom = -np.inf, np.inf
+    for t in range(r.shape[0]):
+        value = r[t] - step * (row_i[t] - row_j[t])
+        r[t] = value
+        top = larger(top, value + up[t])
+        bottom = smaller(bottom, value + down[t])
+    return top, bottom
+
+
+@compiled
+def _place(values: Any, marks: Any, wanted: float) -> int:
+    for t in range(values.shape[0]):
+        if values[t] + marks[t] == wanted:
+            return t
+    return -1
+
+
+@compiled
+def _second_order(r: Any, down: Any, row: Any, diagonal: Any, own: Any, top: float, score: Any) -> Any:
+    """Score every j by (r_i − r_j)² / curvature and return the best score (Bottou & Lin eq. 1.27)."""
+    n = row.shape[0]
+    best = row.dtype.type(0)
+    nothing = row.dtype.type(0)
+    flat = row.dtype.type(FLAT)
+    for first in range(0, r.shape[0], n):
+        part, marks, marked_score = r[first : first + n], down[first : first + n], score[first : first + n]
+        for t in range(n):
+            gradient = larger(row.dtype.type(top - (part[t] + marks[t])), nothing)
+            curvature = larger(own + diagonal[t] - row[t] - row[t], flat)
+            value = gradient * gradient / curvature
+            marked_score[t] = value
+            best = larger(best, value)
+    return best
+
+
+@compiled
+def _best_partner(b: int, n: int, beta: Any, r: Any, lo: Any, hi: Any, group: Any, row: Any, diagonal: Any) -> Any:
+    """Partner of b with the largest gain within the box (Glasmachers & Igel eq. 3).
+
+    Returns the gain, the partner, the step (positive: mass moves from the partner to b) and the largest
+    violation of any pair with b.
+    """
+    best_gain, partner, best_step, steepest = 0.0, -1, 0.0, 0.0
+    for t in range(r.shape[0]):
+        if t == b or group[t] != group[b]:
+            continue
+        gradient = r[b] - r[t]
+        curvature = diagonal[b % n] + diagonal[t % n] - 2.0 * row[t % n]
+        if gradient > 0:
+            step = pair_step(gradient, curvature, hi[b] - beta[b], beta[t] - lo[t])
+        elif gradient < 0:
+            step = -pair_step(-gradient, curvature, hi[t] - beta[t], beta[b] - lo[b])
+        else:
+            continue
+        gain = step * gradient - 0.5 * max(curvature, 0.0) * step * step
+        if step != 0:
+            steepest = max(steepest, abs(gradient))
+        if gain > best_gain:
+            best_gain, partner, best_step = gain, t, step
+    return best_gain, partner, best_step, steepest
+
+
+@compiled
+def _best_single(beta: Any, r: Any, lo: Any, hi: Any, diagonal: Any, by_gain: bool) -> int:
+    """Variable to move alone: of largest gain, or of largest residual."""
+    best, chosen = 0.0, -1
+    n = diagonal.shape[0]
+    for t in range(r.shape[0]):
+        room = hi[t] - beta[t] if r[t] > 0 else beta[t] - lo[t]
+        if room <= 0:
+            continue
+        merit = abs(r[t])
+        if by_gain:
+            curvature = diagonal[t % n]
+            step = pair_step(merit, curvature, room, np.inf)
+            merit = step * merit - 0.5 * max(curvature, 0.0) * step * step
+        if merit > best:
+            best, chosen = merit, t
+    return chosen
+
+
+@compiled
+def _move(t: int, step: float, beta: Any, lo: Any, hi: Any) -> float:
+    """Move β_t by ``step``; one that reaches its bound is assigned the bound (LIBSVM document section 3.6).
+
+    Returns the distance really moved.
+    """
+    before = beta[t]
+    after = before + step
+    if step > 0 and (step >= hi[t] - before or after > hi[t]):
+        after = hi[t]
+    elif step < 0 and (-step >= before - lo[t] or after < lo[t]):
+        after = lo[t]
+    beta[t] = after
+    return after - before
+
+
+@compiled
+def _is_at_bound(t: int, beta: Any, lo: Any, hi: Any) -> bool:
+    near = _ETA * (hi[t] - lo[t]) if np.isfinite(hi[t] - lo[t]) else 0.0
+    return beta[t] - lo[t] <= near or hi[t] - beta[t] <= near
+
+
+@compiled
+def _largest_violation(top: Any, bottom: Any, n_groups: int) -> tuple[float, int]:
+    if n_groups == 0:
+        return max(top[0], -bottom[0], 0.0), 0
+    violation, group = 0.0, 0
+    for g in range(n_groups):
+        if top[g] - bottom[g] > violation:
+            violation, group = top[g] - bottom[g], g
+    return violation, group
+
+
+@compiled
+def optimise(
+    rows: Any,
+    slot_of: Any,
+    last_use: Any,
+    diagonal: Any,
+    beta: Any,
+    r: Any,
+    lo: Any,
+    hi: Any,
+    group: Any,
+    n_groups: int,
+    rule: int,
+    tol: float,
+    max_steps: int,
+    pair: Any,
+    tally: Any,
+    clock: int,
+) -> tuple[int, int, float, int, int, int]:
+    """Take steps until the violation is at most ``tol``, a row is missing or ``max_steps`` are done.
+
+    Parameters
+    ----------
+    rows, slot_of, last_use : arrays
+        Kernel rows, the slot of each row (-1 where it is absent) and when each slot was last used.
+    diagonal : float64 array
+        k(x, x), one value a row.
+    beta, r, lo, hi, group : arrays
+        The state; ``beta`` and ``r`` are changed in place.
+    n_groups : int
+        0 for single-variable steps.
+    rule : int
+        Working-set rule.
+    tol : float
+        Largest violation allowed.
+    max_steps : int
+        Most steps to take.
+    pair : int64 array of length 2
+        The last pair (-1 where there is none), kept for the next call.
+    tally : float64 array of length 2
+        To which the objective's change and the sum of all step lengths are added.
+    clock : int
+        Current time of the cache.
+
+    Returns
+    -------
+    code, steps, violation, first, second, clock
+        Why the loop returned; with NEEDS_ROWS the one or two rows it must have.
+    """
+    n = diagonal.shape[0]
+    kind = rows.dtype.type
+    own_diagonal = diagonal.astype(rows.dtype)
+    n_marks = max(n_groups, 1)
+    up = np.full((n_marks, r.shape[0]), -np.inf)
+    down = np.full((n_marks, r.shape[0]), np.inf)
+    top, bottom = np.empty(n_marks), np.empty(n_marks)
+    score = np.empty(r.shape[0], dtype=rows.dtype)
+    for t in range(r.shape[0]):
+        _mark(t, beta, lo, hi, group, up, down)
+    for g in range(n_marks):
+        top[g], bottom[g] = _extremes(r, up[g], down[g])
+
+    steps = 0
+    while True:
+        violation, g = _largest_violation(top, bottom, n_groups)
+        if violation <= tol:
+            return CONVERGED, steps, violation, -1, -1, clock
+        if steps >= max_steps:
+            return STEP_LIMIT, steps, violation, -1, -1, clock
+
+        # ---- choose i (which grows) and j (which falls)
+        i, j = -1, -1
+        if n_groups == 0:
+            i = _best_single(beta, r, lo, hi, diagonal, rule != MVP)
+            if i < 0:
+                return STUCK, steps, violation, -1, -1, clock
+        else:
+            use_gain = rule >= MG and pair[0] >= 0
+            if rule == HMG and use_gain:
+                use_gain = not (_is_at_bound(pair[0], beta, lo, hi) and _is_at_bound(pair[1], beta, lo, hi))
+            if use_gain:
+                if slot_of[pair[0] % n] < 0 or slot_of[pair[1] % n] < 0:
+                    return NEEDS_ROWS, steps, violation, pair[0] % n, pair[1] % n, clock
+                gain, steepest = 0.0, 0.0
+                for which in range(2):
+                    b = pair[which]
+                    row = rows[slot_of[b % n]]
+                    new_gain, partner, step, slope = _best_partner(b, n, beta, r, lo, hi, group, row, diagonal)
+                    steepest = max(steepest, slope)
+                    if new_gain > gain:
+                        gain = new_gain
+                        i, j = (b, partner) if step > 0 else (partner, b)
+                if steepest < _SETTLED * tol:
+                    if rule == MG:
+                        return STUCK, steps, violation, -1, -1, clock
+                    i, j = -1, -1
+            if i < 0:
+                i = _place(r, up[g], top[g])
+                if rule == SECOND_ORDER:
+                    slot = slot_of[i % n]
+                    if slot < 0:
+                        return NEEDS_ROWS, steps, violation, i % n, -1, clock
+                    best = _second_order(r, down[g], rows[slot], own_diagonal, own_diagonal[i % n], top[g], score)
+                    if best > 0 and np.isfinite(best):
+                        for t in range(score.shape[0]):
+                            if score[t] == best:
+                                j = t
+                                break
+                if j < 0:
+                    j = _place(r, down[g], bottom[g])
+
+        # ---- move
+        slot_i = slot_of[i % n]
+        slot_j = slot_of[j % n] if j >= 0 else slot_i
+        if slot_i < 0 or slot_j < 0:
+            return NEEDS_ROWS, steps, violation, i % n, j % n if j >= 0 else -1, clock
+        clock += 1
+        last_use[slot_i] = clock
+        last_use[slot_j] = clock
+        row_i, row_j = rows[slot_i], rows[slot_j]
+        steps += 1
+        if j < 0:
+            up_wards = r[i] > 0
+            room = hi[i] - beta[i] if up_wards else beta[i] - lo[i]
+            step = pair_step(abs(r[i]), diagonal[i % n], room, np.inf)
+            if not np.isfinite(step):
+                return UNBOUNDED, steps, violation, -1, -1, clock
+            moved = _move(i, step if up_wards else -step, beta, lo, hi)
+            if moved == 0:
+                return STUCK, steps, violation, -1, -1, clock
+            _mark(i, beta, lo, hi, group, up, down)
+            tally[0] -= abs(moved) * (abs(r[i]) - 0.5 * diagonal[i % n] * abs(moved))
+            tally[1] += abs(moved)
+            _subtract(r, row_i, moved)
+            top[0], bottom[0] = _extremes(r, up[0], down[0])
+            continue
+        curvature = diagonal[i % n] + diagonal[j % n] - 2.0 * row_i[j % n]
+        step = pair_step(r[i] - r[j], curvature, hi[i] - beta[i], beta[j] - lo[j])
+        if not np.isfinite(step):
+            return UNBOUNDED, steps, violation, -1, -1, clock
+        moved = _move(i, step, beta, lo, hi)
+        fallen = _move(j, -step, beta, lo, hi)
+        if moved == 0 and fallen == 0:
+            return STUCK, steps, violation, -1, -1, clock
+        _mark(i, beta, lo, hi, group, up, down)
+        _mark(j, beta, lo, hi, group, up, down)
+        tally[0] -= step * (r[i] - r[j] - 0.5 * curvature * step)
+        tally[1] += 2.0 * step
+        pair[0], pair[1] = i, j
+        if n_groups == 1 and r.shape[0] == n:
+            top[0], bottom[0] = _subtract_pair(r, row_i, row_j, step, up[0], down[0])
+        else:
+            _subtract(r, row_i, step)
+            _subtract(r, row_j, -step)
+            for k in range(n_groups):
+                top[k], bottom[k] = _extremes(r, up[k], down[k])

@@ -1,0 +1,115 @@
+"""One run of a solver: its clock, its limits, and the ways it can be told to stop."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+from hinge.optimality import gap_of, multipliers_of, objective_of
+from hinge.problem import DualProblem
+from hinge.report import Status
+from hinge.settings import Progress, Settings
+from hinge.solvers.state import State
+from hinge.threads import Team
+
+# The default limit on pair steps is LIBSVM's: far beyond any healthy run, and still finite.
+_MIN_DEFAULT_STEPS = 10_000_000
+_DEFAULT_STEPS_PER_VARIABLE = 100
+
+
+class Stop(Exception):
+    """The run must end now, with this status."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+class Run:
+    """Counts, clock and limits of one call of `solve`.
+
+    As a context it catches Ctrl-C: the first one asks the solver to stop at a consistent point, a second one
+    raises KeyboardInterrupt as usual.
+    """
+
+    def __init__(self, settings: Settings, problem: DualProblem, team: Team) -> None:
+        self.settings = settings
+        self.problem = problem
+        self.started = time.perf_counter()
+        self.iterations = 0
+        self.outer_steps = 0
+        self.objective = 0.0
+        self.interrupted = False
+        default = max(_MIN_DEFAULT_STEPS, _DEFAULT_STEPS_PER_VARIABLE * problem.n_variables)
+        self.max_iter = settings.max_iter or default
+        limit = settings.time_limit
+        self.deadline = float("inf") if limit is None else self.started + limit
+        self._team = team
+        self._old_handler: Any = None
+
+    @property
+    def seconds(self) -> float:
+        """Time since the start."""
+        return time.perf_counter() - self.started
+
+    @property
+    def steps_left(self) -> int:
+        """Pair steps that the limit still allows."""
+        return self.max_iter - self.iterations
+
+    def count(self, steps: int, objective_change: float) -> None:
+        """Add the work of one outer step."""
+        self.iterations += steps
+        self.outer_steps += 1
+        self.objective += objective_change
+
+    def check(self, violation: float, n_active: int) -> None:
+        """Raise `Stop` where a limit is reached or somebody asked to stop."""
+        if self.settings.callback is not None:
+            figures = (self.iterations, self.outer_steps, violation, self.objective, self.seconds, n_active)
+            if self.settings.callback(Progress(*figures)):
+                raise Stop(Status.INTERRUPTED)
+        if self.must_stop():
+            raise Stop(self.why_stopped())
+        if self.steps_left <= 0:
+            raise Stop(Status.ITERATION_LIMIT)
+
+    def gap_is_reached(self, state: State) -> bool:
+        """Whether the duality gap of a whole problem meets the caller's own tolerance, if there is one."""
+        limit = self.settings.gap_tol
+        if limit is None or state.problem is not self.problem:
+            return False
+        multipliers = multipliers_of(state.problem, state.beta, state.residual)
+        gap = gap_of(state.problem, state.beta, state.residual, multipliers)
+        return gap <= limit * max(1.0, abs(objective_of(state.problem, state.beta, state.residual)))
+
+    def must_stop(self) -> bool:
+        """Whether Ctrl-C was pressed or the time is up."""
+        return self.interrupted or time.perf_counter() > self.deadline
+
+    def why_stopped(self) -> Status:
+        """Return the status that goes with `must_stop`."""
+        return Status.INTERRUPTED if self.interrupted else Status.TIME_LIMIT
+
+    def __enter__(self) -> Self:
+        self._team.cancelled = self.must_stop
+        if threading.current_thread() is threading.main_thread():
+            self._old_handler = signal.getsignal(signal.SIGINT)
+            if callable(self._old_handler):
+                signal.signal(signal.SIGINT, self._interrupt)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._team.cancelled = lambda: False
+        if callable(self._old_handler):
+            signal.signal(signal.SIGINT, self._old_handler)
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        if self.interrupted:
+            self._old_handler(number, frame)
+        self.interrupted = True

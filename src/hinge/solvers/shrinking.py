@@ -1,0 +1,195 @@
+"""Shrinking: work on the samples that still matter, bring the others up to date, repeat.
+
+A sample is set aside when all its variables rest at bounds where the optimality conditions hold by a margin. The
+problem of the active samples is a problem like any other, on a shorter Gram matrix, so that both solvers shrink
+in the same way. Samples set aside are never forgotten: their residual is rebuilt and checked before convergence
+is declared.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hinge.optimality import free_and_near, multipliers_of
+from hinge.samples import Index
+from hinge.solvers.block import solve_block
+from hinge.solvers.run import Run, Stop
+from hinge.solvers.smo import solve_smo
+from hinge.solvers.state import State
+from hinge.threads import Cancelled
+
+# Shrinking pays only if it leaves clearly less to do.
+_WORTHWHILE = 0.8
+
+# Block solver: samples stay active within this share of the residual's typical distance from the multiplier.
+_NEAR_MARGIN = 0.3
+
+# Block solver: an active set is solved a decade further than all samples are yet; then the rest is looked at.
+_ACTIVE_SHARE = 0.1
+
+# Pairwise solver: LIBSVM shrinks every so many steps and looks at everything again at ten times the tolerance.
+_STEPS_PER_ROUND = 1000
+_UNSHRINK_FACTOR = 10.0
+
+# Nested subsets: solve a quarter of the samples first, as long as that leaves enough of them.
+_SUBSET_SHARE = 0.25
+_SMALLEST_SUBSET = 2500
+_SUBSET_TOL = 0.05
+
+
+class ActiveSet:
+    """Some samples of a state being worked on while the others wait.
+
+    Parameters
+    ----------
+    whole : State
+        All samples. Its residual belongs to the last time it was whole.
+    samples : int64 array
+        The active ones.
+
+    Attributes
+    ----------
+    part : State
+        The state of the active ones.
+    """
+
+    def __init__(self, whole: State, samples: Index) -> None:
+        self.whole = whole
+        self.samples = samples
+        self.part = whole.restrict(samples)
+        self._beta = whole.beta.copy()
+
+    def narrow(self, keep: Index) -> None:
+        """Go on with only the samples at these positions among the active ones."""
+        self._record()
+        self.samples = self.samples[keep]
+        self.part = self.part.restrict(keep)
+
+    def absorb(self) -> None:
+        """Take the progress over into the whole and bring the residual of the waiting samples up to date."""
+        self._record()
+        whole = self.whole
+        step = whole.problem.coefficients(self._beta - whole.beta)
+        waiting = np.setdiff1d(np.arange(whole.gram.n), self.samples, assume_unique=True)
+        product = whole.gram.product(step, waiting, whole.gram.dtype)
+        self._hand_over()
+        whole.residual.reshape(-1, whole.gram.n)[:, waiting] -= product
+        whole.note_steps(float(np.abs(step).sum()))
+        whole.drift = max(whole.drift, self.part.drift)
+
+    def abandon(self) -> None:
+        """Save β when the run must end at once; the waiting samples' residual is then out of date."""
+        self._record()
+        self._hand_over()
+        self.whole.is_stale = True
+
+    def _record(self) -> None:
+        self._beta[self.whole.variables_of(self.samples)] = self.part.beta
+
+    def _hand_over(self) -> None:
+        self.whole.beta[:] = self._beta
+        self.whole.residual[self.whole.variables_of(self.samples)] = self.part.residual
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, Stop | Cancelled):
+            self.abandon()
+        elif error is None:
+            self.absorb()
+
+
+def shrinking_block(state: State, tol: float, run: Run) -> None:
+    """Solve by `solve_block` on active sets: small problems first, then the samples near the margin.
+
+    Raises
+    ------
+    Stop
+        As `solve_block`.
+    """
+    if not run.settings.shrinking or not state.gram.is_cheap:
+        return solve_block(state, tol, run)
+    if not state.beta.any():
+        _solve_subset_first(state, tol, run)
+    while (violation := state.violation()) > tol and not run.gap_is_reached(state):
+        active = _near_margin(state)
+        if len(active) > _WORTHWHILE * state.gram.n:
+            return solve_block(state, tol, run)
+        with ActiveSet(state, active) as chosen:
+            solve_block(chosen.part, max(0.9 * tol, _ACTIVE_SHARE * violation), run)
+
+
+def shrinking_smo(state: State, tol: float, run: Run) -> None:
+    """Solve by pair steps; shrink as LIBSVM does (its document, section 4.1).
+
+    Raises
+    ------
+    Stop
+        As `solve_smo`.
+    """
+    pair = np.full(2, -1, dtype=np.int64)
+    has_looked_again = not run.settings.shrinking
+    period = min(state.problem.n_variables, _STEPS_PER_ROUND)
+    while not solve_smo(state, tol, run, pair, period):
+        if run.gap_is_reached(state):
+            return
+        keep = _unsettled(state)
+        if not run.settings.shrinking or len(keep) > _WORTHWHILE * state.gram.n:
+            continue
+        with ActiveSet(state, keep) as active:
+            has_looked_again = _pairs_on(active, tol, run, has_looked_again)
+        pair[:] = -1
+
+
+def _pairs_on(active: ActiveSet, tol: float, run: Run, has_looked_again: bool) -> bool:
+    """Take pair steps on an active set that grows ever smaller; return whether it ended to look at all again."""
+    pair = np.full(2, -1, dtype=np.int64)
+    period = min(active.part.problem.n_variables, _STEPS_PER_ROUND)
+    while not solve_smo(active.part, tol, run, pair, period):
+        if not has_looked_again and active.part.violation() <= _UNSHRINK_FACTOR * tol:
+            return True
+        keep = _unsettled(active.part)
+        if len(keep) <= _WORTHWHILE * active.part.gram.n:
+            active.narrow(keep)
+            pair[:] = -1
+    return has_looked_again
+
+
+def _solve_subset_first(state: State, tol: float, run: Run) -> None:
+    """Start from the solution of a random quarter: it shows which samples will be support vectors."""
+    n = state.gram.n
+    size = int(_SUBSET_SHARE * n)
+    if size < _SMALLEST_SUBSET:
+        return
+    subset = np.sort(np.random.default_rng(n).choice(n, size, replace=False))
+    scale = float(np.abs(state.problem.v).mean())
+    with ActiveSet(state, subset) as chosen:
+        shrinking_block(chosen.part, max(tol, _SUBSET_TOL * scale), run)
+
+
+def _near_margin(state: State) -> Index:
+    """Samples that violate, are free, or are near to either."""
+    multipliers = multipliers_of(state.problem, state.beta, state.residual)
+    level = multipliers[state.problem.group] if len(multipliers) else 0.0
+    width = _NEAR_MARGIN * float(np.abs(state.residual - level).mean())
+    near = free_and_near(state.problem, state.beta, state.residual, multipliers, width)
+    return _samples_with(state, near)
+
+
+def _unsettled(state: State) -> Index:
+    """Samples that LIBSVM would not shrink: some variable of theirs could still be part of a violating pair."""
+    problem, beta, residual = state.problem, state.beta, state.residual
+    top, bottom = state.extremes()
+    if problem.n_groups == 0:
+        top, bottom = np.maximum(top, 0.0), np.minimum(bottom, 0.0)
+    may_grow = (beta < problem.hi) & (residual >= bottom[problem.group])
+    may_fall = (beta > problem.lo) & (residual <= top[problem.group])
+    return _samples_with(state, may_grow | may_fall)
+
+
+def _samples_with(state: State, variables: NDArray[np.bool_]) -> Index:
+    return np.flatnonzero(variables.reshape(-1, state.gram.n).any(axis=0))

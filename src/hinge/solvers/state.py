@@ -1,0 +1,102 @@
+"""The mutable state of a run: β and its residual, for all samples or for the active ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hinge.gram import Gram
+from hinge.optimality import group_extremes, violation_of
+from hinge.problem import DualProblem, Vector
+from hinge.samples import Index
+
+# Error of one kernel value relative to the largest; a few units in the last place.
+_SINGLE_ERROR = 2e-7
+_DOUBLE_ERROR = 4e-16
+
+
+@dataclass(eq=False)
+class State:
+    """A feasible point of a problem on a Gram matrix.
+
+    Attributes
+    ----------
+    problem : DualProblem
+        What is solved.
+    gram : Gram
+        Its kernel values.
+    beta, residual : arrays of shape (n_variables,)
+        The point, and v − Kβ as far as it is known.
+    drift : float
+        Bound on the error that rounding has left in the residual.
+    is_stale : bool
+        Whether part of the residual is out of date because a run ended early.
+    """
+
+    problem: DualProblem
+    gram: Gram
+    beta: Vector
+    residual: Vector
+    drift: float = 0.0
+    is_stale: bool = False
+
+    def violation(self) -> float:
+        """Return the violation according to the residual."""
+        return violation_of(self.problem, self.beta, self.residual)
+
+    def extremes(self) -> tuple[Vector, Vector]:
+        """Return `group_extremes` of this point."""
+        return group_extremes(self.problem, self.beta, self.residual)
+
+    def variables_of(self, samples: Index) -> Index:
+        """Return the variables that belong to ``samples``, run by run."""
+        copies = self.problem.n_variables // self.problem.n_samples
+        return np.concatenate([samples + copy * self.problem.n_samples for copy in range(copies)])
+
+    def product(self, changed: Index, step: Vector) -> Vector:
+        """Return ``K δ`` for steps of the variables ``changed``: one value a sample."""
+        samples, inverse = np.unique(changed % self.problem.n_samples, return_inverse=True)
+        by_sample = np.bincount(inverse, weights=step)
+        result = np.zeros(self.gram.n)
+        self.gram.update(result, samples, by_sample)
+        return -result
+
+    def move(self, changed: Index, new: Vector) -> float:
+        """Set β of ``changed`` to ``new`` and bring the residual up to date; return the objective's change.
+
+        Nothing happens if the product is cancelled half-way.
+        """
+        step = new - self.beta[changed]
+        moved = step != 0
+        changed, step = changed[moved], step[moved]
+        if not len(changed):
+            return 0.0
+        product = self.product(changed, step)
+        before = self.residual[changed]
+        self.beta[changed] = new[moved]
+        self.residual.reshape(-1, self.problem.n_samples)[...] -= product
+        if not self.gram.through_weights:
+            self.note_steps(float(np.abs(step).sum()))
+        return float(-0.5 * np.dot(step, before + self.residual[changed]))
+
+    def note_steps(self, length: float) -> None:
+        """Account for the rounding that steps of this total length left in the residual."""
+        error = _SINGLE_ERROR if self.gram.precision == "single" else _DOUBLE_ERROR
+        self.drift += error * length * self.gram.magnitude
+
+    def restrict(self, samples: Index) -> State:
+        """Return the state of ``samples`` alone, all others held where they are."""
+        chosen = self.variables_of(samples)
+        problem = self.problem
+        part = replace(
+            problem,
+            v=problem.v[chosen],
+            lo=problem.lo[chosen],
+            hi=problem.hi[chosen],
+            group=problem.group[chosen],
+            n_samples=len(samples),
+            start=problem.start[chosen],
+        )
+        gram = self.gram.restrict(samples)
+        return State(part, gram, self.beta[chosen], self.residual[chosen], self.drift)

@@ -1,0 +1,60 @@
+"""Working sets for block decomposition: the worst violators, and part of the last set."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hinge.problem import Vector
+from hinge.samples import Index
+from hinge.solvers.state import State
+
+# A set somewhat larger than the number of free variables lets one inner solve settle all of them at once.
+_SIZE_PER_FREE = 1.3
+_SMALLEST, _LARGEST = 512, 4096
+
+# Share of the last set that stays: variables that just moved are likely to move again.
+_KEPT_SHARE = 0.5
+
+
+class WorkingSet:
+    """Chooses the variables of the next inner problem.
+
+    The newest members of the last set stay, and the variables that violate most take the other places: half of
+    them where r is largest and β may grow, half where r is smallest and β may fall, in each group.
+    """
+
+    def __init__(self) -> None:
+        self._last: Index = np.empty(0, dtype=np.int64)
+
+    def choose(self, state: State) -> Index:
+        """Return the next working set, in ascending order."""
+        problem, beta, residual = state.problem, state.beta, state.residual
+        n_free = int(np.count_nonzero((beta > problem.lo) & (beta < problem.hi)))
+        size = min(int(np.clip(_SIZE_PER_FREE * n_free, _SMALLEST, _LARGEST)), problem.n_variables)
+        if size == problem.n_variables:
+            return np.arange(size)
+        kept = self._last[: int(_KEPT_SHARE * size)]
+        taken = np.zeros(problem.n_variables, dtype=bool)
+        taken[kept] = True
+        top, bottom = state.extremes()
+        if problem.n_groups == 0:
+            top, bottom = np.zeros(1), np.zeros(1)
+        n_places = max((size - len(kept)) // (2 * len(top)), 1)
+        fresh = []
+        for g in range(len(top)):
+            mine = ~taken & (problem.group == g)
+            growing = np.flatnonzero(mine & (beta < problem.hi) & (residual > bottom[g]))
+            fresh.append(_largest(growing, residual[growing], n_places))
+            taken[fresh[-1]] = True
+            mine &= ~taken
+            falling = np.flatnonzero(mine & (beta > problem.lo) & (residual < top[g]))
+            fresh.append(_largest(falling, -residual[falling], n_places))
+            taken[fresh[-1]] = True
+        self._last = np.concatenate([*fresh, kept])
+        return np.sort(self._last)
+
+
+def _largest(index: Index, values: Vector, count: int) -> Index:
+    if len(index) <= count:
+        return index
+    return index[np.argpartition(values, -count)[-count:]]

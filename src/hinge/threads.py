@@ -1,0 +1,138 @@
+"""Threads: Python threads over blocks of columns, calling code that releases the interpreter lock.
+
+Each thread runs its own matrix products, so BLAS is held to one thread while a team works. That limit belongs
+to the whole process; it is counted, so that fits from several threads at once restore it exactly once.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import joblib
+from threadpoolctl import ThreadpoolController
+
+
+def available_threads() -> int:
+    """Count the cores that this process may use: affinity, containers and joblib's inner limits respected."""
+    count = int(joblib.cpu_count())
+    inner_limit = os.environ.get("OMP_NUM_THREADS", "")  # how joblib tells its workers their share
+    if inner_limit.isdigit() and int(inner_limit) > 0:
+        count = min(count, int(inner_limit))
+    return max(count, 1)
+
+
+class Cancelled(Exception):
+    """A team was told to stop: an interrupt or a time limit."""
+
+
+class _BlasLimit:
+    """Hold BLAS to one thread while at least one team is at work."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._controller: ThreadpoolController | None = None
+        self._limit: Any = None
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                if self._controller is None:
+                    self._controller = ThreadpoolController()
+                self._limit = self._controller.limit(limits=1, user_api="blas")
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if self._users == 0:
+                    self._limit.restore_original_limits()
+
+
+blas_on_one_thread = _BlasLimit()
+
+
+def _forget_parent_teams() -> None:
+    # A fork may happen while another thread holds the lock or the limit; neither exists in the child.
+    global blas_on_one_thread
+    blas_on_one_thread.__init__()  # type: ignore[misc]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_parent_teams)
+
+
+class Team:
+    """A fixed number of threads that share the blocks of a range.
+
+    Parameters
+    ----------
+    size : int or None
+        Number of threads; None takes every core that this process may use.
+
+    Examples
+    --------
+    >>> done = []
+    >>> Team(1).share(5, 2, lambda start, stop: done.append((start, stop)))
+    >>> done
+    [(0, 2), (2, 4), (4, 5)]
+    """
+
+    def __init__(self, size: int | None = None) -> None:
+        if size is not None and size < 1:
+            raise ValueError(f"threads must be at least 1, got {size}")
+        self.size = available_threads() if size is None else size
+        self.cancelled: Callable[[], bool] = lambda: False
+        self._pool: ThreadPoolExecutor | None = None
+        self._pool_owner = 0
+
+    def share(self, length: int, block: int, work: Callable[[int, int], None]) -> None:
+        """Call ``work(start, stop)`` for the blocks of ``range(length)``, on all threads.
+
+        Raises
+        ------
+        Cancelled
+            Some blocks were left undone because `cancelled` answered True.
+        """
+        starts = iter(range(0, length, block))
+        lock = threading.Lock()
+
+        def run() -> None:
+            while True:
+                with lock:
+                    start = next(starts, None)
+                if start is None:
+                    return
+                if self.cancelled():
+                    raise Cancelled
+                work(start, min(start + block, length))
+
+        n_helpers = min(self.size, -(-length // block)) - 1
+        helpers = [self._executor().submit(run) for _ in range(n_helpers)]
+        try:
+            run()
+        finally:
+            failures = [helper.exception() for helper in helpers]
+        for failure in failures:
+            if failure is not None:
+                raise failure
+
+    def _executor(self) -> ThreadPoolExecutor:
+        # Threads do not survive a fork: a child starts its own.
+        if self._pool is None or self._pool_owner != os.getpid():
+            self._pool = ThreadPoolExecutor(self.size - 1, thread_name_prefix="hinge")
+            self._pool_owner = os.getpid()
+        return self._pool
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"size": self.size}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["size"])  # type: ignore[misc]
