@@ -55,7 +55,7 @@ def _solve_inner(state: State, chosen: np.ndarray, tol: float, run: Run) -> tupl
     beta = state.beta[chosen]
     residual = state.residual[chosen]
     box = problem.lo[chosen], problem.hi[chosen]
-    pair = np.full(2, -1, dtype=np.int64)
+    pair = pairwise.no_pair(problem.n_groups)
     limit = min(_INNER_STEPS_PER_VARIABLE * len(chosen), run.steps_left)
     steps = 0
     while steps < limit and not run.must_stop():

@@ -2,7 +2,8 @@
 
 Each step leaves a rounding error in the residual; together they can hide a violation larger than the tolerance.
 Before convergence is declared the residual is computed anew in double precision wherever it could matter: for
-the variables that violate, are free or lie so near the margin that the error found there could make them so.
+the variables that violate, are free or lie so near the margin that the error found there could make them so, and
+for all support vectors, from which the objective is computed.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def refresh(state: State, tol: float) -> None:
     while True:
         multipliers = multipliers_of(problem, state.beta, state.residual)
         near = free_and_near(problem, state.beta, state.residual, multipliers, width)
-        doubtful = np.flatnonzero(near.reshape(-1, n).any(axis=0) & ~exact)
+        doubtful = np.flatnonzero((near.reshape(-1, n).any(axis=0) | (coefficients != 0)) & ~exact)
         if len(doubtful):
             runs = state.residual.reshape(-1, n)
             fresh = problem.v.reshape(-1, n)[:, doubtful] - state.gram.product(coefficients, doubtful)

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from hinge.jit import compiled, larger, smaller
+from hinge.samples import Index
 
 MVP, SECOND_ORDER, MG, HMG = 0, 1, 2, 3
 
@@ -35,6 +36,11 @@ _SETTLED = 0.4
 
 # HMG's η: how near to its bounds, relative to the box, a variable counts as being there.
 _ETA = 1e-8
+
+
+def no_pair(n_groups: int) -> Index:
+    """Return what `optimise` takes for the last pairs when there are none yet."""
+    return np.full((max(n_groups, 1), 2), -1, dtype=np.int64)
 
 
 @compiled
@@ -239,8 +245,8 @@ def optimise(
         Largest violation allowed.
     max_steps : int
         Most steps to take.
-    pair : int64 array of length 2
-        The last pair (-1 where there is none), kept for the next call.
+    pair : int64 array of shape (max(n_groups, 1), 2)
+        The last pair of each group (-1 where there is none), kept for the next call.
     tally : float64 array of length 2
         To which the objective's change and the sum of all step lengths are added.
     clock : int
@@ -279,15 +285,15 @@ def optimise(
             if i < 0:
                 return STUCK, steps, violation, -1, -1, clock
         else:
-            use_gain = rule >= MG and pair[0] >= 0
+            use_gain = rule >= MG and pair[g, 0] >= 0
             if rule == HMG and use_gain:
-                use_gain = not (_is_at_bound(pair[0], beta, lo, hi) and _is_at_bound(pair[1], beta, lo, hi))
+                use_gain = not (_is_at_bound(pair[g, 0], beta, lo, hi) and _is_at_bound(pair[g, 1], beta, lo, hi))
             if use_gain:
-                if slot_of[pair[0] % n] < 0 or slot_of[pair[1] % n] < 0:
-                    return NEEDS_ROWS, steps, violation, pair[0] % n, pair[1] % n, clock
+                if slot_of[pair[g, 0] % n] < 0 or slot_of[pair[g, 1] % n] < 0:
+                    return NEEDS_ROWS, steps, violation, pair[g, 0] % n, pair[g, 1] % n, clock
                 gain, steepest = 0.0, 0.0
                 for which in range(2):
-                    b = pair[which]
+                    b = pair[g, which]
                     row = rows[slot_of[b % n]]
                     new_gain, partner, step, slope = _best_partner(b, n, beta, r, lo, hi, group, row, diagonal)
                     steepest = max(steepest, slope)
@@ -350,7 +356,7 @@ def optimise(
         _mark(j, beta, lo, hi, group, up, down)
         tally[0] -= step * (r[i] - r[j] - 0.5 * curvature * step)
         tally[1] += 2.0 * step
-        pair[0], pair[1] = i, j
+        pair[g, 0], pair[g, 1] = i, j
         if n_groups == 1 and r.shape[0] == n:
             top[0], bottom[0] = _subtract_pair(r, row_i, row_j, step, up[0], down[0])
         else:

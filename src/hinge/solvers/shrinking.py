@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from hinge.optimality import free_and_near, multipliers_of
 from hinge.samples import Index
 from hinge.solvers.block import solve_block
+from hinge.solvers.pairwise import no_pair
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.smo import solve_smo
 from hinge.solvers.state import State
@@ -131,7 +132,7 @@ def shrinking_smo(state: State, tol: float, run: Run) -> None:
     Stop
         As `solve_smo`.
     """
-    pair = np.full(2, -1, dtype=np.int64)
+    pair = no_pair(state.problem.n_groups)
     has_looked_again = not run.settings.shrinking
     period = min(state.problem.n_variables, _STEPS_PER_ROUND)
     while not solve_smo(state, tol, run, pair, period):
@@ -147,7 +148,7 @@ def shrinking_smo(state: State, tol: float, run: Run) -> None:
 
 def _pairs_on(active: ActiveSet, tol: float, run: Run, has_looked_again: bool) -> bool:
     """Take pair steps on an active set that grows ever smaller; return whether it ended to look at all again."""
-    pair = np.full(2, -1, dtype=np.int64)
+    pair = no_pair(active.part.problem.n_groups)
     period = min(active.part.problem.n_variables, _STEPS_PER_ROUND)
     while not solve_smo(active.part, tol, run, pair, period):
         if not has_looked_again and active.part.violation() <= _UNSHRINK_FACTOR * tol:

@@ -33,8 +33,8 @@ def solve_smo(state: State, tol: float, run: Run, pair: Index, max_steps: int) -
         Largest violation allowed.
     run : Run
         Limits.
-    pair : int64 array of length 2
-        The last pair, -1 where there is none; changed in place.
+    pair : int64 array of shape (max(n_groups, 1), 2)
+        The last pair of each group, -1 where there is none; changed in place.
     max_steps : int
         Return after this many steps in any case.
 
