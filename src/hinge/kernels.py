@@ -160,11 +160,12 @@ def _sigmoid(tile: Any, gamma: Any, coef0: Any) -> None:
 
 @compiled_exactly
 def _poly(tile: Any, gamma: Any, coef0: Any, degree: int) -> None:
+    base = np.empty(tile.shape[1], tile.dtype)
     for w in range(tile.shape[0]):
         row = tile[w]
         for t in range(row.shape[0]):
-            base = gamma * row[t] + coef0
-            value = tile.dtype.type(1)
-            for _ in range(degree):
-                value *= base
-            row[t] = value
+            base[t] = gamma * row[t] + coef0
+            row[t] = tile.dtype.type(1)
+        for _ in range(degree):
+            for t in range(row.shape[0]):
+                row[t] *= base[t]

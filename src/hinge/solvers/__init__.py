@@ -12,6 +12,7 @@ from hinge.problem import DualProblem
 from hinge.report import MESSAGES, Report, Solution, Status
 from hinge.settings import Settings
 from hinge.solvers.exactness import is_exact, refresh
+from hinge.solvers.hard_margin import is_unbounded
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.shrinking import shrinking_block, shrinking_smo
 from hinge.solvers.state import State
@@ -64,6 +65,8 @@ def solve(problem: DualProblem, gram: Gram, settings: Settings | None = None) ->
         raise ValueError(f"the problem has {problem.n_samples} samples, the Gram matrix {gram.n}")
     method, reason = _choose_method(problem, settings)
     run = Run(settings, problem, gram.team)
+    if is_unbounded(problem) and gram.precision == "single":
+        gram = gram.in_double()  # a small margin must not drown in rounding
     beta = problem.start if settings.start is None else problem.project(settings.start)
     state = State(problem, gram, beta.copy(), problem.v.copy(), is_stale=bool(beta.any()))
     with run:

@@ -11,6 +11,7 @@ import numpy as np
 
 from hinge.report import Status
 from hinge.solvers import pairwise
+from hinge.solvers.hard_margin import stretch
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.state import State
 from hinge.solvers.working_set import WorkingSet
@@ -39,7 +40,7 @@ def solve_block(state: State, tol: float, run: Run) -> None:
         run.check(violation, state.gram.n)
         chosen = working_set.choose(state)
         beta, steps = _solve_inner(state, chosen, max(0.5 * tol, _INNER_SHARE * violation), run)
-        change = state.move(chosen, beta)
+        change = state.move(chosen, beta) + stretch(state)
         run.count(steps, change)
         stuck = stuck + 1 if change == 0 else 0
         if stuck >= _STUCK_ROUNDS:

@@ -26,7 +26,8 @@ MVP, SECOND_ORDER, MG, HMG = 0, 1, 2, 3
 
 CONVERGED, NEEDS_ROWS, STEP_LIMIT, STUCK, UNBOUNDED = 0, 1, 2, 3, 4
 
-# Curvature at or below this is taken as flat: the step runs to the box (LIBSVM document eq. 3.23).
+# Curvature at or below this share of the largest k(x, x) is taken as flat: the step runs to the box (LIBSVM
+# document eq. 3.23).
 FLAT = 1e-12
 
 # The second stopping test of Glasmachers & Igel: when no pair that shares a variable with the last one violates by
@@ -52,7 +53,7 @@ def pair_step(gradient: float, curvature: float, room_i: float, room_j: float) -
     gradient : float
         r_i − r_j, positive.
     curvature : float
-        K_ii + K_jj − 2 K_ij; flat or negative curvature runs to the end of the segment.
+        K_ii + K_jj − 2 K_ij; where it is not positive the step runs to the end of the segment.
     room_i, room_j : float
         hi_i − β_i and β_j − lo_j.
 
@@ -61,8 +62,15 @@ def pair_step(gradient: float, curvature: float, room_i: float, room_j: float) -
     float
         The step; infinite where nothing stops it.
     """
-    step = gradient / curvature if curvature > FLAT else np.inf
+    step = gradient / curvature if curvature > 0 else np.inf
     return min(step, room_i, room_j)
+
+
+@compiled
+def _curvature(i: int, j: int, n: int, row_i: Any, diagonal: Any, flat: float) -> float:
+    """Curvature of the objective along β_i += δ, β_j −= δ; zero where it is flat or negative."""
+    value = diagonal[i % n] + diagonal[j % n] - 2.0 * row_i[j % n]
+    return value if value > flat else 0.0
 
 
 @compiled
@@ -112,25 +120,32 @@ def _place(values: Any, marks: Any, wanted: float) -> int:
 
 
 @compiled
-def _second_order(r: Any, down: Any, row: Any, diagonal: Any, own: Any, top: float, score: Any) -> Any:
-    """Score every j by (r_i − r_j)² / curvature and return the best score (Bottou & Lin eq. 1.27)."""
+def _second_order(i: int, r: Any, down: Any, row: Any, diagonal: Any, top: float, flat: float, score: Any) -> int:
+    """Return the j of largest (r_i − r_j)² / curvature (Bottou & Lin eq. 1.27), -1 where none is positive."""
     n = row.shape[0]
     best = row.dtype.type(0)
     nothing = row.dtype.type(0)
-    flat = row.dtype.type(FLAT)
+    least = row.dtype.type(flat)
+    own = diagonal[i % n]
     for first in range(0, r.shape[0], n):
         part, marks, marked_score = r[first : first + n], down[first : first + n], score[first : first + n]
         for t in range(n):
             gradient = larger(row.dtype.type(top - (part[t] + marks[t])), nothing)
-            curvature = larger(own + diagonal[t] - row[t] - row[t], flat)
+            curvature = larger(own + diagonal[t] - row[t] - row[t], least)
             value = gradient * gradient / curvature
             marked_score[t] = value
             best = larger(best, value)
-    return best
+    if best > 0 and np.isfinite(best):
+        for t in range(score.shape[0]):
+            if score[t] == best:
+                return t
+    return -1
 
 
 @compiled
-def _best_partner(b: int, n: int, beta: Any, r: Any, lo: Any, hi: Any, group: Any, row: Any, diagonal: Any) -> Any:
+def _best_partner(
+    b: int, n: int, beta: Any, r: Any, lo: Any, hi: Any, group: Any, row: Any, diagonal: Any, flat: float
+) -> Any:
     """Partner of b with the largest gain within the box (Glasmachers & Igel eq. 3).
 
     Returns the gain, the partner, the step (positive: mass moves from the partner to b) and the largest
@@ -141,14 +156,14 @@ def _best_partner(b: int, n: int, beta: Any, r: Any, lo: Any, hi: Any, group: An
         if t == b or group[t] != group[b]:
             continue
         gradient = r[b] - r[t]
-        curvature = diagonal[b % n] + diagonal[t % n] - 2.0 * row[t % n]
+        curvature = _curvature(b, t, n, row, diagonal, flat)
         if gradient > 0:
             step = pair_step(gradient, curvature, hi[b] - beta[b], beta[t] - lo[t])
         elif gradient < 0:
             step = -pair_step(-gradient, curvature, hi[t] - beta[t], beta[b] - lo[b])
         else:
             continue
-        gain = step * gradient - 0.5 * max(curvature, 0.0) * step * step
+        gain = step * gradient - 0.5 * curvature * step * step
         if step != 0:
             steepest = max(steepest, abs(gradient))
         if gain > best_gain:
@@ -209,6 +224,25 @@ def _largest_violation(top: Any, bottom: Any, n_groups: int) -> tuple[float, int
 
 
 @compiled
+def _related_pair(
+    last: Any, rows: Any, slot_of: Any, diagonal: Any, flat: float,
+    beta: Any, r: Any, lo: Any, hi: Any, group: Any,
+) -> tuple[int, int, float]:
+    """Pair of largest gain among those that share a variable with the ``last``, and their largest violation."""
+    n = diagonal.shape[0]
+    i, j, gain, steepest = -1, -1, 0.0, 0.0
+    for which in range(2):
+        b = last[which]
+        row = rows[slot_of[b % n]]
+        new_gain, partner, step, slope = _best_partner(b, n, beta, r, lo, hi, group, row, diagonal, flat)
+        steepest = max(steepest, slope)
+        if new_gain > gain:
+            gain = new_gain
+            i, j = (b, partner) if step > 0 else (partner, b)
+    return i, j, steepest
+
+
+@compiled
 def optimise(
     rows: Any,
     slot_of: Any,
@@ -258,8 +292,8 @@ def optimise(
         Why the loop returned; with NEEDS_ROWS the one or two rows it must have.
     """
     n = diagonal.shape[0]
-    kind = rows.dtype.type
-    own_diagonal = diagonal.astype(rows.dtype)
+    row_diagonal = diagonal.astype(rows.dtype)
+    flat = FLAT * max(np.max(np.abs(diagonal)), 1e-200)
     n_marks = max(n_groups, 1)
     up = np.full((n_marks, r.shape[0]), -np.inf)
     down = np.full((n_marks, r.shape[0]), np.inf)
@@ -284,40 +318,24 @@ def optimise(
             i = _best_single(beta, r, lo, hi, diagonal, rule != MVP)
             if i < 0:
                 return STUCK, steps, violation, -1, -1, clock
-        else:
-            use_gain = rule >= MG and pair[g, 0] >= 0
-            if rule == HMG and use_gain:
-                use_gain = not (_is_at_bound(pair[g, 0], beta, lo, hi) and _is_at_bound(pair[g, 1], beta, lo, hi))
-            if use_gain:
-                if slot_of[pair[g, 0] % n] < 0 or slot_of[pair[g, 1] % n] < 0:
-                    return NEEDS_ROWS, steps, violation, pair[g, 0] % n, pair[g, 1] % n, clock
-                gain, steepest = 0.0, 0.0
-                for which in range(2):
-                    b = pair[g, which]
-                    row = rows[slot_of[b % n]]
-                    new_gain, partner, step, slope = _best_partner(b, n, beta, r, lo, hi, group, row, diagonal)
-                    steepest = max(steepest, slope)
-                    if new_gain > gain:
-                        gain = new_gain
-                        i, j = (b, partner) if step > 0 else (partner, b)
+        elif rule >= MG and pair[g, 0] >= 0:
+            first, second = pair[g, 0], pair[g, 1]
+            if rule == MG or not (_is_at_bound(first, beta, lo, hi) and _is_at_bound(second, beta, lo, hi)):
+                if slot_of[first % n] < 0 or slot_of[second % n] < 0:
+                    return NEEDS_ROWS, steps, violation, first % n, second % n, clock
+                i, j, steepest = _related_pair(pair[g], rows, slot_of, diagonal, flat, beta, r, lo, hi, group)
                 if steepest < _SETTLED * tol:
                     if rule == MG:
                         return STUCK, steps, violation, -1, -1, clock
                     i, j = -1, -1
-            if i < 0:
-                i = _place(r, up[g], top[g])
-                if rule == SECOND_ORDER:
-                    slot = slot_of[i % n]
-                    if slot < 0:
-                        return NEEDS_ROWS, steps, violation, i % n, -1, clock
-                    best = _second_order(r, down[g], rows[slot], own_diagonal, own_diagonal[i % n], top[g], score)
-                    if best > 0 and np.isfinite(best):
-                        for t in range(score.shape[0]):
-                            if score[t] == best:
-                                j = t
-                                break
-                if j < 0:
-                    j = _place(r, down[g], bottom[g])
+        if i < 0:
+            i = _place(r, up[g], top[g])
+            if rule == SECOND_ORDER:
+                if slot_of[i % n] < 0:
+                    return NEEDS_ROWS, steps, violation, i % n, -1, clock
+                j = _second_order(i, r, down[g], rows[slot_of[i % n]], row_diagonal, top[g], flat, score)
+            if j < 0:
+                j = _place(r, down[g], bottom[g])
 
         # ---- move
         slot_i = slot_of[i % n]
@@ -327,40 +345,35 @@ def optimise(
         clock += 1
         last_use[slot_i] = clock
         last_use[slot_j] = clock
-        row_i, row_j = rows[slot_i], rows[slot_j]
         steps += 1
         if j < 0:
-            up_wards = r[i] > 0
-            room = hi[i] - beta[i] if up_wards else beta[i] - lo[i]
-            step = pair_step(abs(r[i]), diagonal[i % n], room, np.inf)
-            if not np.isfinite(step):
-                return UNBOUNDED, steps, violation, -1, -1, clock
-            moved = _move(i, step if up_wards else -step, beta, lo, hi)
-            if moved == 0:
-                return STUCK, steps, violation, -1, -1, clock
-            _mark(i, beta, lo, hi, group, up, down)
-            tally[0] -= abs(moved) * (abs(r[i]) - 0.5 * diagonal[i % n] * abs(moved))
-            tally[1] += abs(moved)
-            _subtract(r, row_i, moved)
-            top[0], bottom[0] = _extremes(r, up[0], down[0])
-            continue
-        curvature = diagonal[i % n] + diagonal[j % n] - 2.0 * row_i[j % n]
-        step = pair_step(r[i] - r[j], curvature, hi[i] - beta[i], beta[j] - lo[j])
+            direction = 1.0 if r[i] > 0 else -1.0
+            slope, curvature = abs(r[i]), diagonal[i % n] if diagonal[i % n] > flat else 0.0
+            step = pair_step(slope, curvature, hi[i] - beta[i] if direction > 0 else beta[i] - lo[i], np.inf)
+            moved = _move(i, direction * step, beta, lo, hi) if np.isfinite(step) else 0.0
+        else:
+            slope, curvature = r[i] - r[j], _curvature(i, j, n, rows[slot_i], diagonal, flat)
+            step = pair_step(slope, curvature, hi[i] - beta[i], beta[j] - lo[j])
+            moved = 0.0
+            if np.isfinite(step):
+                moved = abs(_move(i, step, beta, lo, hi)) + abs(_move(j, -step, beta, lo, hi))
+                pair[g, 0], pair[g, 1] = i, j
         if not np.isfinite(step):
             return UNBOUNDED, steps, violation, -1, -1, clock
-        moved = _move(i, step, beta, lo, hi)
-        fallen = _move(j, -step, beta, lo, hi)
-        if moved == 0 and fallen == 0:
+        if moved == 0:
             return STUCK, steps, violation, -1, -1, clock
+        tally[0] -= step * (slope - 0.5 * curvature * step)
+        tally[1] += abs(moved)
         _mark(i, beta, lo, hi, group, up, down)
+        if j < 0:
+            _subtract(r, rows[slot_i], moved)
+            top[0], bottom[0] = _extremes(r, up[0], down[0])
+            continue
         _mark(j, beta, lo, hi, group, up, down)
-        tally[0] -= step * (r[i] - r[j] - 0.5 * curvature * step)
-        tally[1] += 2.0 * step
-        pair[g, 0], pair[g, 1] = i, j
         if n_groups == 1 and r.shape[0] == n:
-            top[0], bottom[0] = _subtract_pair(r, row_i, row_j, step, up[0], down[0])
-        else:
-            _subtract(r, row_i, step)
-            _subtract(r, row_j, -step)
-            for k in range(n_groups):
-                top[k], bottom[k] = _extremes(r, up[k], down[k])
+            top[0], bottom[0] = _subtract_pair(r, rows[slot_i], rows[slot_j], step, up[0], down[0])
+            continue
+        _subtract(r, rows[slot_i], step)
+        _subtract(r, rows[slot_j], -step)
+        for k in range(n_groups):
+            top[k], bottom[k] = _extremes(r, up[k], down[k])

@@ -7,6 +7,7 @@ import numpy as np
 from hinge.report import Status
 from hinge.samples import Index
 from hinge.solvers import pairwise
+from hinge.solvers.hard_margin import stretch
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.state import State
 
@@ -64,6 +65,7 @@ def solve_smo(state: State, tol: float, run: Run, pair: Index, max_steps: int) -
             raise Stop(Status.INFEASIBLE)
         if code == pairwise.STUCK:
             raise Stop(Status.STALLED)
+        run.objective += stretch(state)
         run.check(violation, gram.n)
         if code == pairwise.NEEDS_ROWS:
             _fetch(state, [row for row in (first, second) if row >= 0])
