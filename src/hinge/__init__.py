@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from hinge._version import __version__
 from hinge.certificate import Certificate, certificate
 from hinge.gram import Gram
@@ -12,7 +14,25 @@ from hinge.report import Report, Solution, Status
 from hinge.settings import Progress, Settings
 from hinge.solvers import solve
 
+if TYPE_CHECKING:
+    from hinge.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+
 __all__ = [
-    "Certificate", "DualProblem", "Gram", "Kernel", "Model", "Progress", "Report", "Settings", "Solution", "Status",
-    "__version__", "certificate", "solve",
+    "SVC", "SVR", "Certificate", "DualProblem", "Gram", "Kernel", "Model", "NuSVC", "NuSVR", "OneClassSVM",
+    "Progress", "Report", "Settings", "Solution", "Status", "__version__", "certificate", "solve",
 ]  # fmt: skip
+
+_ESTIMATORS = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")
+
+
+def __getattr__(name: str) -> Any:
+    # The estimators bring scikit-learn with them; whoever needs only the solvers does not wait for it.
+    if name in _ESTIMATORS:
+        from hinge import estimators
+
+        return getattr(estimators, name)
+    raise AttributeError(f"module 'hinge' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

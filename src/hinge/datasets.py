@@ -60,38 +60,39 @@ class About(NamedTuple):
 
 
 def _table() -> dict[str, About]:
+    # name:samples:features, with a star if LIBSVM's page does not have the set in this form
     sizes = {
         "binary": """
-            a1a 1605 123, a2a 2265 123, a3a 3185 123, a4a 4781 123, a5a 6414 123, a6a 11220 123, a7a 16100
-            123, a8a 22696 123, a9a 32561 123, a9a.t 16281 123, w1a 2477 300, w2a 3470 300, w3a 4912 300,
-            w4a 7366 300, w5a 9888 300, w6a 17188 300, w7a 24692 300, w8a 49749 300, w8a.t 14951 300,
-            heart_scale 270 13, ijcnn1 49990 22, ijcnn1.t 91701 22, cod-rna 59535 8, cod-rna.t 271617 8,
-            svmguide1 3089 4, svmguide1.t 4000 4, svmguide3 1243 22, svmguide3.t 41 22, mushrooms 8124
-            112, german.numer 1000 24, diabetes 768 8, diabetes_scale 768 8, australian_scale 690 14,
-            breast-cancer 683 10, breast-cancer_scale 683 10, splice 1000 60, splice.t 2175 60, phishing
-            11055 68, skin_nonskin 245057 3, fourclass 862 2, ionosphere_scale 351 34, real-sim 72309
-            20958, rcv1_train.binary 20242 47236, news20.binary 19996 1355191, gisette_scale 6000 5000,
-            gisette_scale.t 1000 5000, covtype.libsvm.binary 581012 54, spambase* 4601 57,
-            reuters-money-fx* 7770 8315, reuters-money-fx.t* 3299 8315
+            a1a:1605:123 a2a:2265:123 a3a:3185:123 a4a:4781:123 a5a:6414:123 a6a:11220:123 a7a:16100:123
+            a8a:22696:123 a9a:32561:123 a9a.t:16281:123 w1a:2477:300 w2a:3470:300 w3a:4912:300
+            w4a:7366:300 w5a:9888:300 w6a:17188:300 w7a:24692:300 w8a:49749:300 w8a.t:14951:300
+            heart_scale:270:13 ijcnn1:49990:22 ijcnn1.t:91701:22 cod-rna:59535:8 cod-rna.t:271617:8
+            svmguide1:3089:4 svmguide1.t:4000:4 svmguide3:1243:22 svmguide3.t:41:22 mushrooms:8124:112
+            german.numer:1000:24 diabetes:768:8 diabetes_scale:768:8 australian_scale:690:14
+            breast-cancer:683:10 breast-cancer_scale:683:10 splice:1000:60 splice.t:2175:60
+            phishing:11055:68 skin_nonskin:245057:3 fourclass:862:2 ionosphere_scale:351:34
+            real-sim:72309:20958 rcv1_train.binary:20242:47236 news20.binary:19996:1355191
+            gisette_scale:6000:5000 gisette_scale.t:1000:5000 covtype.libsvm.binary:581012:54
+            spambase*:4601:57 reuters-money-fx*:7770:8315 reuters-money-fx.t*:3299:8315
         """,
         "multiclass": """
-            connect-4 67557 126, covtype 581012 54, svmguide2 391 20, svmguide4 300 10, svmguide4.t 312
-            10, letter.scale 15000 16, letter.scale.t 5000 16, usps 7291 256, usps.t 2007 256,
-            satimage.scale 4435 36, satimage.scale.t 2000 36, dna.scale 2000 180, dna.scale.t 1186 180,
-            vehicle.scale 846 18, segment.scale 2310 19, shuttle.scale 43500 9, shuttle.scale.t 14500 9,
-            vowel.scale 528 10, vowel.scale.t 462 10, iris.scale 150 4, wine.scale 178 13, glass.scale 214
-            9, pendigits 7494 16, pendigits.t 3498 16, news20 15935 62061, mnist 60000 784, mnist.t 10000
-            784, shuttle* 43500 9, shuttle.t* 14500 9
+            connect-4:67557:126 covtype:581012:54 svmguide2:391:20 svmguide4:300:10 svmguide4.t:312:10
+            letter.scale:15000:16 letter.scale.t:5000:16 usps:7291:256 usps.t:2007:256
+            satimage.scale:4435:36 satimage.scale.t:2000:36 dna.scale:2000:180 dna.scale.t:1186:180
+            vehicle.scale:846:18 segment.scale:2310:19 shuttle.scale:43500:9 shuttle.scale.t:14500:9
+            vowel.scale:528:10 vowel.scale.t:462:10 iris.scale:150:4 wine.scale:178:13 glass.scale:214:9
+            pendigits:7494:16 pendigits.t:3498:16 news20:15935:62061 mnist:60000:784 mnist.t:10000:784
+            shuttle*:43500:9 shuttle.t*:14500:9
         """,
         "regression": """
-            abalone_scale 4177 8, bodyfat 252 14, cpusmall 8192 12, cadata 20640 8, housing 506 13,
-            housing_scale 506 13, mpg 392 7, pyrim 74 27, space_ga 3107 6, triazines 186 60
+            abalone_scale:4177:8 bodyfat:252:14 cpusmall:8192:12 cadata:20640:8 housing:506:13
+            housing_scale:506:13 mpg:392:7 pyrim:74:27 space_ga:3107:6 triazines:186:60
         """,
     }
     table = {}
     for task, text in sizes.items():
-        for entry in text.split(","):
-            name, n_samples, n_features = entry.split()
+        for entry in text.split():
+            name, n_samples, n_features = entry.split(":")
             table[name.rstrip("*")] = About(int(n_samples), int(n_features), task, not name.endswith("*"))
     return table
 
@@ -130,9 +131,7 @@ def _hint(name: str) -> str:
     return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
-def load(
-    name: str, *, dtype: DTypeLike | None = None, download: bool = True, base_url: str | None = None
-) -> Data:
+def load(name: str, *, dtype: DTypeLike | None = None, download: bool = True, base_url: str | None = None) -> Data:
     """Load a data set by its name.
 
     Parameters
@@ -228,11 +227,11 @@ def _read_mnist(name: str, images: Path, dtype: DTypeLike | None) -> Data:
 
 
 def _read_idx(path: Path, shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    """Read an idx file of bytes: two zeros, the type (8), the number of dimensions, their lengths, the bytes."""
+    """Read an idx file of bytes: two zeros, the type (8), the number of dimensions, the lengths, the bytes."""
     expected = bytes([0, 0, 8, len(shape)]) + np.array(shape, ">u4").tobytes()
     size = int(np.prod(shape))
     with open_source(path) as (file, name):
-        head = file.read(len(expected))
+        head = _read_exactly(file, len(expected))
         body = _read_exactly(file, size + 1)
     if head != expected or len(body) != size:
         raise DataFileError(f"expected an idx file of unsigned bytes of shape {shape}", name)

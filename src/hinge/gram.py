@@ -109,10 +109,13 @@ class Gram:
         self.cache_bytes = default_cache_bytes() if cache_bytes is None else int(cache_bytes)
         self.team = Team(1 if isinstance(samples, CalledKernel) else threads)
         self.counts = Counts()
+        self.is_single_by_wish = precision == "single"
         self.diagonal = kernel.of_self(samples)
         if not np.isfinite(self.diagonal).all():
             raise ValueError("kernel values overflow; scale the features, or lower degree, gamma or coef0")
         choice = choose_precision(samples, kernel, self.diagonal, precision)
+        if choice.statistic == "l2":
+            samples = kernel.store(X)  # differences need no centre, and moving to it would round
         self._set(samples, kernel, choice.dtype, choice.statistic)
 
     def _set(self, samples: Samples, kernel: Kernel, dtype: Any, statistic: Any) -> None:
@@ -129,6 +132,10 @@ class Gram:
             self._norms[self.dtype] = samples.squared_norms(np.float32).astype(np.float32)
         self._cache: RowCache | None = None
         self._seen_once = np.zeros(self.n, dtype=bool)
+
+    def _share_with(self, other: Gram) -> None:
+        self.cache_bytes, self.team, self.counts = other.cache_bytes, other.team, other.counts
+        self.is_single_by_wish = other.is_single_by_wish
 
     @property
     def precision(self) -> str:
@@ -218,7 +225,7 @@ class Gram:
         budget serves both.
         """
         child = object.__new__(Gram)
-        child.cache_bytes, child.team, child.counts = self.cache_bytes, self.team, self.counts
+        child._share_with(self)
         child.diagonal = self.diagonal[index]
         child._set(self.samples.take(index, self.dtype), self.kernel, self.dtype, self.statistic)
         child._seen_once = self._seen_once[index]
@@ -230,7 +237,7 @@ class Gram:
     def in_double(self) -> Gram:
         """Return this Gram matrix with kernel values in double precision."""
         twin = object.__new__(Gram)
-        twin.cache_bytes, twin.team, twin.counts = self.cache_bytes, self.team, self.counts
+        twin._share_with(self)
         twin.diagonal = self.diagonal
         twin._set(self.samples, self.kernel, np.float64, self.statistic)
         return twin
@@ -341,7 +348,9 @@ class Gram:
         keys = keys[position[keys] >= 0][-child.cache.capacity :]
         if len(keys):
             slots = child.cache.admit(position[keys])
-            accumulate.gather(old.rows, old.slot_of[keys], index, child.cache.rows[slots[0] : slots[0] + len(keys)])
+            accumulate.gather(
+                old.rows, old.slot_of[keys], index, child.cache.rows[slots[0] : slots[0] + len(keys)]
+            )
 
     def _count(self, evaluations: int = 0, hits: int = 0, misses: int = 0) -> None:
         self.counts.evaluations += evaluations

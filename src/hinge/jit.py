@@ -46,6 +46,10 @@ def compiled_exactly(function: F) -> F:
     return _decorator(_EXACT_MATH)(function)
 
 
+def _intrinsic(function: Any) -> Any:
+    return intrinsic(function)
+
+
 def _extremum(name: str) -> Any:
     # `max(a, b)` compiles to a comparison that keeps NaN rules, which stops reductions from vectorising.
     def typed(typing_context: Any, a: Any, b: Any) -> Any:
@@ -57,7 +61,7 @@ def _extremum(name: str) -> Any:
         return a(a, a), generate
 
     typed.__name__ = name.rsplit(".")[-1]
-    return intrinsic(typed)
+    return _intrinsic(typed)
 
 
 #: The larger of two floats of one type, as a reduction that vectorises.
@@ -66,7 +70,7 @@ larger = _extremum("llvm.maxnum")
 smaller = _extremum("llvm.minnum")
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_intrinsic
 def popcount(typing_context: Any, word: Any) -> Any:
     """Count the one bits of an unsigned 64-bit word (a vector instruction where the processor has one)."""
 
@@ -76,7 +80,7 @@ def popcount(typing_context: Any, word: Any) -> Any:
     return types.uint64(types.uint64), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_intrinsic
 def bits_to_float32(typing_context: Any, bits: Any) -> Any:
     """Read the bits of an int32 as a float32."""
 
@@ -86,7 +90,7 @@ def bits_to_float32(typing_context: Any, bits: Any) -> Any:
     return types.float32(types.int32), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@_intrinsic
 def bits_to_float64(typing_context: Any, bits: Any) -> Any:
     """Read the bits of an int64 as a float64."""
 

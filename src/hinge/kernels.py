@@ -77,13 +77,11 @@ class Kernel:
             rows = X if hasattr(X, "shape") else np.asarray(X)
             return CalledKernel(rows, self.name)
         samples = as_samples(X, pack=self.label != "linear")  # a weight vector needs the features themselves
-        if self.label == "chi2" and (X.min() if samples.n and samples.n_features else 0) < 0:
+        if self.label == "chi2" and samples.has_negatives():
             raise ValueError("the chi2 kernel needs features that are not negative; shift or rescale X first")
         return samples
 
-    def apply(
-        self, tile: Floats, row_norms: Floats, column_norms: Floats, from_distance: bool = False
-    ) -> None:
+    def apply(self, tile: Floats, row_norms: Floats, column_norms: Floats, from_distance: bool = False) -> None:
         """Turn the comparisons in ``tile`` into kernel values, in place.
 
         ``from_distance``: the comparisons of an RBF kernel are squared distances, not dot products.

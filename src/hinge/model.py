@@ -78,9 +78,7 @@ class Model:
         vector_norms = vectors.squared_norms(dtype).astype(dtype)
         query_norms = queries.squared_norms(dtype).astype(dtype)
         coefficients = self.coefficients.astype(dtype)
-        pieces = [
-            np.arange(k, min(k + _TILE_SUPPORT, vectors.n)) for k in range(0, vectors.n, _TILE_SUPPORT)
-        ]
+        pieces = [np.arange(k, min(k + _TILE_SUPPORT, vectors.n)) for k in range(0, vectors.n, _TILE_SUPPORT)]
         panels = [vectors.panel(piece, dtype) for piece in pieces]
 
         def work(start: int, stop: int) -> None:

@@ -83,9 +83,9 @@ class DualProblem:
         """
         beta = np.asarray(beta, dtype=np.float64)
         if beta.shape != self.v.shape:
-            raise ValueError(f"beta must have one value per variable: expected {self.v.shape}, got {beta.shape}")
+            raise ValueError(f"a start needs one value per variable: expected shape {self.v.shape}, got {beta.shape}")
         if not np.isfinite(beta).all():
-            raise ValueError("beta contains NaN or infinity; a warm start must be finite")
+            raise ValueError("the start contains NaN or infinity; a warm start must be finite")
         projected = np.clip(beta, self.lo, self.hi)
         for g, target in enumerate(self.sums):
             members = np.flatnonzero(self.group == g)
@@ -96,26 +96,34 @@ class DualProblem:
 
 def _clip_to_sum(beta: Vector, lo: Vector, hi: Vector, target: float) -> Vector:
     """Return ``clip(beta - shift, lo, hi)`` with the shift for which it sums to ``target``."""
-    slack = 1e-13 * (np.abs(beta).sum() + abs(target))
     clipped = np.clip(beta, lo, hi)
-    if abs(clipped.sum() - target) > slack:
-        # Between neighbouring breakpoints the sum is linear in the shift, and it falls as the shift grows.
-        breaks = np.concatenate([beta - hi, beta - lo])
-        breaks = np.unique(breaks[np.isfinite(breaks)])
-        low, high = 0, len(breaks) - 1
-        while low < high:
-            middle = (low + high) // 2
-            if np.clip(beta - breaks[middle], lo, hi).sum() > target:
-                low = middle + 1
-            else:
-                high = middle
-        shift = breaks[low] if len(breaks) else 0.0
-        for _ in range(2):  # the segment before the breakpoint is linear: one Newton step, one to round off
-            moving = (beta - shift >= lo) & (beta - shift < hi)
-            if moving.any():
-                shift += (np.clip(beta - shift, lo, hi).sum() - target) / moving.sum()
-        clipped = np.clip(beta - shift, lo, hi)
+    if abs(clipped.sum() - target) > 1e-13 * (np.abs(beta).sum() + abs(target)):
+        clipped = np.clip(beta - _shift_for(beta, lo, hi, target), lo, hi)
     return _absorb_rounding(clipped, lo, hi, target)
+
+
+def _shift_for(beta: Vector, lo: Vector, hi: Vector, target: float) -> float:
+    """Return the shift at which ``Σ clip(beta - shift, lo, hi)``, which falls as the shift grows, is ``target``."""
+    breaks = np.concatenate([beta - hi, beta - lo])
+    breaks = np.unique(breaks[np.isfinite(breaks)])
+
+    def total(shift: float) -> float:
+        return float(np.clip(beta - shift, lo, hi).sum())
+
+    low, high = -1, len(breaks)  # total(breaks[low]) > target >= total(breaks[high]), as far as they exist
+    while high - low > 1:
+        middle = (low + high) // 2
+        if total(breaks[middle]) > target:
+            low = middle
+        else:
+            high = middle
+    # Between neighbouring breakpoints the total is linear; beyond the ends only unbounded variables move it.
+    if low < 0 or high == len(breaks):
+        edge = breaks[high if low < 0 else low]
+        n_moving = np.count_nonzero(~np.isfinite(hi if low < 0 else lo))
+        return float(edge + (total(edge) - target) / n_moving) if n_moving else float(edge)
+    left, right = total(breaks[low]), total(breaks[high])
+    return float(breaks[low] + (breaks[high] - breaks[low]) * (left - target) / (left - right))
 
 
 def _absorb_rounding(beta: Vector, lo: Vector, hi: Vector, target: float) -> Vector:

@@ -115,7 +115,7 @@ def dense_differences(kind: int, panel: Array, columns: Array, out: Array) -> No
         x = panel[w]
         for t in range(out.shape[1]):
             y = columns[t]
-            total = out[w, t] * 0
+            total = x.dtype.type(0)
             for f in range(x.shape[0]):
                 total += _difference(kind, x[f], y[f])
             out[w, t] = total

@@ -32,7 +32,7 @@ MESSAGES = {
     Status.TIME_LIMIT: "raise time_limit, loosen tol, or continue from this point (start=solution.beta)",
     Status.INTERRUPTED: "the best point so far; continue from it with start=solution.beta",
     Status.STALLED: "no step makes progress at this precision; loosen tol, or scale the features",
-    Status.INFEASIBLE: "no hyperplane separates the classes; choose a finite C",
+    Status.INFEASIBLE: "the classes are not separable with this kernel; choose a finite C",
 }
 
 

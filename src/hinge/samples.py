@@ -70,6 +70,10 @@ class Samples(ABC):
     def take(self, index: Index, dtype: Any) -> Self:
         """Copy the samples ``index`` into a storage of their own, for comparisons in ``dtype``."""
 
+    def has_negatives(self) -> bool:
+        """Whether some feature is negative."""
+        return False
+
     def diagonal_statistic(self, statistic: Statistic) -> NDArray[np.float64]:
         """Return the statistic of every sample with itself."""
         return self.squared_norms(np.float64) if statistic == "dot" else np.zeros(self.n)
@@ -90,6 +94,9 @@ class DenseSamples(Samples):
         self.n, self.n_features = self.rows.shape
         self.cost = float(self.n_features)
         self._single: NDArray[np.float32] | None = None
+
+    def has_negatives(self) -> bool:
+        return bool(self.rows.size) and bool(self.rows.min() < 0)
 
     def centered(self) -> DenseSamples:
         """Return the same rows, seen from their mean."""
@@ -160,12 +167,14 @@ class SparseSamples(Samples):
     storage = "sparse"
 
     def __init__(self, matrix: Any) -> None:
-        matrix.sum_duplicates()
         self.n, self.n_features = matrix.shape
         self.indptr = matrix.indptr.astype(np.int64, copy=False)
         self.indices = matrix.indices.astype(np.int32, copy=False)
         self.values: dict[Any, Floats] = {matrix.data.dtype: matrix.data}
         self.cost = max(self.indices.size / max(self.n, 1), 1.0)
+
+    def has_negatives(self) -> bool:
+        return bool(self.indices.size) and bool(next(iter(self.values.values())).min() < 0)
 
     def _values(self, dtype: Any) -> Floats:
         dtype = np.dtype(dtype)
@@ -176,7 +185,7 @@ class SparseSamples(Samples):
     def squared_norms(self, dtype: Any) -> NDArray[np.float64]:
         squares = self._values(dtype).astype(np.float64) ** 2
         rows = np.repeat(np.arange(self.n), np.diff(self.indptr))
-        return np.bincount(rows, weights=squares, minlength=self.n)
+        return np.bincount(rows, weights=squares, minlength=self.n).astype(np.float64, copy=False)
 
     def panel(self, index: Index, dtype: Any) -> tuple[NDArray[np.int32], Floats]:
         values = self._values(dtype)
@@ -331,6 +340,9 @@ def as_samples(X: Any, pack: bool = True) -> Samples:
         matrix = sp.csr_array(X)
         if matrix.dtype not in (np.float32, np.float64):
             matrix = matrix.astype(np.float64)
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()  # the caller's matrix stays as it is
+            matrix.sum_duplicates()
         _refuse_nonfinite(matrix.data, "X")
         return (_packed_sparse(matrix) if pack else None) or SparseSamples(matrix)
     rows = np.asarray(X)
@@ -416,9 +428,6 @@ def _packed_sparse(matrix: Any) -> BitSamples | None:
     n, n_features = matrix.shape
     if n_features == 0 or n == 0 or not _worth_packing(n_features, matrix.nnz / n):
         return None
-    if not np.isin(matrix.data, (0, 1)).all():
-        return None
-    matrix.sum_duplicates()  # stored twice, 1 + 1 is not a bit
     if not np.isin(matrix.data, (0, 1)).all():
         return None
     words = np.zeros((-(-n_features // 64), n), np.uint64)

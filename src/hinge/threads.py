@@ -26,7 +26,7 @@ def available_threads() -> int:
     return max(count, 1)
 
 
-class Cancelled(Exception):
+class Cancelled(Exception):  # noqa: N818 - an event, not an error
     """A team was told to stop: an interrupt or a time limit."""
 
 

@@ -11,15 +11,12 @@ from hinge.optimality import gap_of, multipliers_of, objective_of, violation_of
 from hinge.problem import DualProblem
 from hinge.report import MESSAGES, Report, Solution, Status
 from hinge.settings import Settings
-from hinge.solvers.exactness import is_exact, refresh
-from hinge.solvers.hard_margin import is_unbounded
+from hinge.solvers.exactness import is_exact, needs_double, refresh
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.shrinking import shrinking_block, shrinking_smo
 from hinge.solvers.state import State
+from hinge.solvers.working_set import SMALLEST_SET
 from hinge.threads import Cancelled
-
-# `auto` takes pair steps where the whole matrix is so small that choosing working sets would cost more.
-_SMALL_PROBLEM = 600
 
 # Aim a little below the tolerance, so that what rounding moves afterwards stays within it.
 _AIM = 0.9
@@ -63,11 +60,11 @@ def solve(problem: DualProblem, gram: Gram, settings: Settings | None = None) ->
     settings = settings or Settings()
     if problem.n_samples != gram.n:
         raise ValueError(f"the problem has {problem.n_samples} samples, the Gram matrix {gram.n}")
-    method, reason = _choose_method(problem, settings)
+    method, reason = _choose_method(problem, gram, settings)
     run = Run(settings, problem, gram.team)
-    if is_unbounded(problem) and gram.precision == "single":
-        gram = gram.in_double()  # a small margin must not drown in rounding
-    beta = problem.start if settings.start is None else problem.project(settings.start)
+    if gram.precision == "single" and needs_double(problem, gram, settings.tol):
+        gram = gram.in_double()
+    beta = problem.start if settings.start is None else problem.project(np.asarray(settings.start))
     state = State(problem, gram, beta.copy(), problem.v.copy(), is_stale=bool(beta.any()))
     with run:
         try:
@@ -84,12 +81,15 @@ def solve(problem: DualProblem, gram: Gram, settings: Settings | None = None) ->
     return _conclude(state, status, method, reason, run)
 
 
-def _choose_method(problem: DualProblem, settings: Settings) -> tuple[str, str]:
+def _choose_method(problem: DualProblem, gram: Gram, settings: Settings) -> tuple[str, str]:
     if settings.solver != "auto":
         return settings.solver, "as asked"
-    if problem.n_variables <= _SMALL_PROBLEM:
-        return "smo", f"{problem.n_variables} variables: pair steps on the whole matrix are cheapest"
-    return "block", f"{problem.n_variables} variables: large working sets make use of matrix products"
+    size = f"{problem.n_variables} variables"
+    if problem.n_variables <= SMALLEST_SET:
+        return "block", f"{size} fit one working set"
+    if gram.is_cheap:
+        return "block", f"{size}; kernel values are cheap to compute again, so few rows are kept"
+    return "block", f"{size}; kernel values are dear, so rows are kept within {gram.cache_bytes >> 20} MiB"
 
 
 def _refine(state: State, method: str, run: Run) -> Status:
@@ -97,19 +97,17 @@ def _refine(state: State, method: str, run: Run) -> Status:
     settings = run.settings
     best, vain = np.inf, 0
     while True:
-        stalled = False
         try:
             _METHODS[method](state, _AIM * settings.tol, run)
         except Stop as stop:
-            if stop.status not in (Status.STALLED, Status.CONVERGED):
-                raise
-            stalled = stop.status is Status.STALLED
+            if stop.status is not Status.STALLED or (settings.rule == "mg" and is_exact(state, settings.tol)):
+                raise  # maximum gain may well end without an optimum (Glasmachers & Igel, theorem 7)
         if not is_exact(state, settings.tol):
             refresh(state, settings.tol)
         violation = state.violation()
         if violation <= settings.tol or run.gap_is_reached(state):
             return Status.CONVERGED
-        vain = vain + 1 if stalled or violation > 0.5 * best else 0
+        vain = vain + 1 if violation > 0.5 * best else 0
         best = min(best, violation)
         if vain >= _PATIENCE:
             if state.gram.precision == "double":

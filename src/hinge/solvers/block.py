@@ -12,16 +12,18 @@ import numpy as np
 from hinge.report import Status
 from hinge.solvers import pairwise
 from hinge.solvers.hard_margin import stretch
+from hinge.solvers.newton import newton_steps
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.state import State
 from hinge.solvers.working_set import WorkingSet
 
 # The inner problem need not be much more exact than the outer one is yet.
 _INNER_SHARE = 0.1
-_INNER_STEPS_PER_VARIABLE = 20
 
-# Pair steps between looks at the clock and at Ctrl-C.
-_STEPS_AT_ONCE = 50_000
+# Pair steps come in bursts; where a burst does not suffice, Newton steps on the free variables help along.
+_BURST_PER_VARIABLE = 5
+_INNER_BURSTS = 4
+_NEWTON_ROUNDS = 20
 
 _STUCK_ROUNDS = 3
 
@@ -42,8 +44,8 @@ def solve_block(state: State, tol: float, run: Run) -> None:
         beta, steps = _solve_inner(state, chosen, max(0.5 * tol, _INNER_SHARE * violation), run)
         change = state.move(chosen, beta) + stretch(state)
         run.count(steps, change)
-        stuck = stuck + 1 if change == 0 else 0
-        if stuck >= _STUCK_ROUNDS:
+        stuck = stuck + 1 if change >= 0 else 0  # steps and residual disagree: rounding rules
+        if stuck >= _STUCK_ROUNDS or state.is_lost(violation):
             raise Stop(Status.STALLED)
 
 
@@ -57,17 +59,19 @@ def _solve_inner(state: State, chosen: np.ndarray, tol: float, run: Run) -> tupl
     residual = state.residual[chosen]
     box = problem.lo[chosen], problem.hi[chosen]
     pair = pairwise.no_pair(problem.n_groups)
-    limit = min(_INNER_STEPS_PER_VARIABLE * len(chosen), run.steps_left)
+    arguments = (
+        kernel, everyone, np.zeros(len(chosen), np.int64), state.gram.diagonal[samples], beta, residual, *box,
+        problem.group[chosen], problem.n_groups, pairwise.SECOND_ORDER, tol,
+    )  # fmt: skip
     steps = 0
-    while steps < limit and not run.must_stop():
-        code, taken, *_ = pairwise.optimise(
-            kernel, everyone, np.zeros(len(chosen), np.int64), state.gram.diagonal[samples], beta, residual, *box,
-            problem.group[chosen], problem.n_groups, pairwise.SECOND_ORDER, tol,
-            min(_STEPS_AT_ONCE, limit - steps), pair, np.zeros(2), 0,
-        )  # fmt: skip
+    for _ in range(_INNER_BURSTS):
+        burst = min(_BURST_PER_VARIABLE * len(chosen), run.steps_left - steps)
+        code, taken, *_ = pairwise.optimise(*arguments, burst, pair, np.zeros(2), 0)
         steps += taken
         if code == pairwise.UNBOUNDED:
             raise Stop(Status.INFEASIBLE)
-        if code != pairwise.STEP_LIMIT:
+        if code != pairwise.STEP_LIMIT or steps >= run.steps_left or run.must_stop():
             break
+        group = problem.group[chosen]
+        steps += newton_steps(kernel, beta, residual, *box, group, problem.n_groups, _NEWTON_ROUNDS)
     return beta, steps

@@ -11,7 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from hinge.optimality import free_and_near, multipliers_of
-from hinge.solvers.state import State
+from hinge.gram import Gram
+from hinge.problem import DualProblem
+from hinge.solvers.state import SINGLE_ERROR, State
 
 # Residuals may be off by this share of the tolerance before they are computed anew.
 _DRIFT_ALLOWED = 0.05
@@ -20,6 +22,21 @@ _DRIFT_ALLOWED = 0.05
 _SAFETY = 10.0
 
 _FIRST_WIDTH_IN_TOL = 20.0
+
+# Single precision is not even tried where the rounding of one full step exceeds the tolerance this many times.
+_HOPELESS = 30.0
+
+
+def needs_double(problem: DualProblem, gram: Gram, tol: float) -> bool:
+    """Whether single-precision steps are hopeless: one of them would move the residual by far more than ``tol``.
+
+    A problem without bounds is such a case, because a small margin must not drown in rounding. The caller's own
+    wish for single precision comes first.
+    """
+    if gram.is_single_by_wish:
+        return False
+    largest = float(np.max(problem.hi - problem.lo, initial=0.0))
+    return SINGLE_ERROR * largest * gram.magnitude > _HOPELESS * tol
 
 
 def is_exact(state: State, tol: float) -> bool:

@@ -225,8 +225,16 @@ def _largest_violation(top: Any, bottom: Any, n_groups: int) -> tuple[float, int
 
 @compiled
 def _related_pair(
-    last: Any, rows: Any, slot_of: Any, diagonal: Any, flat: float,
-    beta: Any, r: Any, lo: Any, hi: Any, group: Any,
+    last: Any,
+    rows: Any,
+    slot_of: Any,
+    diagonal: Any,
+    flat: float,
+    beta: Any,
+    r: Any,
+    lo: Any,
+    hi: Any,
+    group: Any,
 ) -> tuple[int, int, float]:
     """Pair of largest gain among those that share a variable with the ``last``, and their largest violation."""
     n = diagonal.shape[0]

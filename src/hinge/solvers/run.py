@@ -20,7 +20,7 @@ _MIN_DEFAULT_STEPS = 10_000_000
 _DEFAULT_STEPS_PER_VARIABLE = 100
 
 
-class Stop(Exception):
+class Stop(Exception):  # noqa: N818 - an event, not an error
     """The run must end now, with this status."""
 
     def __init__(self, status: Status) -> None:

@@ -63,7 +63,7 @@ def solve_smo(state: State, tol: float, run: Run, pair: Index, max_steps: int) -
             return True
         if code == pairwise.UNBOUNDED:
             raise Stop(Status.INFEASIBLE)
-        if code == pairwise.STUCK:
+        if code == pairwise.STUCK or state.is_lost(violation):
             raise Stop(Status.STALLED)
         run.objective += stretch(state)
         run.check(violation, gram.n)

@@ -12,8 +12,11 @@ from hinge.problem import DualProblem, Vector
 from hinge.samples import Index
 
 # Error of one kernel value relative to the largest; a few units in the last place.
-_SINGLE_ERROR = 2e-7
+SINGLE_ERROR = 2e-7
 _DOUBLE_ERROR = 4e-16
+
+# Rounding errors of many steps cancel: what is left is seldom more than this share of the bound on their sum.
+_LIKELY_DRIFT = 0.01
 
 
 @dataclass(eq=False)
@@ -57,7 +60,7 @@ class State:
     def product(self, changed: Index, step: Vector) -> Vector:
         """Return ``K δ`` for steps of the variables ``changed``: one value a sample."""
         samples, inverse = np.unique(changed % self.problem.n_samples, return_inverse=True)
-        by_sample = np.bincount(inverse, weights=step)
+        by_sample = np.bincount(inverse, weights=step).astype(np.float64, copy=False)
         result = np.zeros(self.gram.n)
         self.gram.update(result, samples, by_sample)
         return -result
@@ -82,8 +85,12 @@ class State:
 
     def note_steps(self, length: float) -> None:
         """Account for the rounding that steps of this total length left in the residual."""
-        error = _SINGLE_ERROR if self.gram.precision == "single" else _DOUBLE_ERROR
+        error = SINGLE_ERROR if self.gram.precision == "single" else _DOUBLE_ERROR
         self.drift += error * length * self.gram.magnitude
+
+    def is_lost(self, violation: float) -> bool:
+        """Whether the violation has sunk into what rounding has probably done to the residual."""
+        return violation < _LIKELY_DRIFT * self.drift
 
     def restrict(self, samples: Index) -> State:
         """Return the state of ``samples`` alone, all others held where they are."""

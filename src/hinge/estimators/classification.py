@@ -1,0 +1,253 @@
+"""What `SVC` and `NuSVC` share: classes, pairs, votes, probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import compute_class_weight
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from hinge.estimators.base import KernelMachine
+from hinge.estimators.inputs import TrainingData
+from hinge.gram import Gram
+from hinge.model import Model
+from hinge.multiclass import by_opponent, count_votes, duels, votes_with_confidence
+from hinge.probability import couple, fit_sigmoid, sigmoid
+from hinge.problem import Vector
+from hinge.progress import Watch
+from hinge.samples import Index
+from hinge.settings import Settings
+from hinge.training import Machine, Task
+
+
+class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
+    """Base of the classifiers."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **KernelMachine._parameter_constraints,
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "decision_function_shape": [StrOptions({"ovr", "ovo"})],
+        "multi_class": [StrOptions({"ovr", "ovo"})],
+        "break_ties": ["boolean"],
+    }
+
+    def _two_class_task(
+        self, k: int, members: Index, y: Vector, weights: Vector, class_weights: Vector
+    ) -> Task:
+        """Return the task of machine k: labels ±1, sample weights and the class weights of the samples."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------ fitting
+
+    def _check_targets(self, y: Any) -> Any:
+        check_classification_targets(y)
+        return column_or_1d(y, warn=True)
+
+    def _tasks(self, data: TrainingData) -> list[Task]:
+        if self.multi_class == "ovr" and self.decision_function_shape == "ovo":
+            raise ValueError("decision_function_shape='ovo' needs multi_class='ovo': there are no pairs")
+        self.__dict__.pop("_sigmoids", None)
+        self.classes_, self._codes = np.unique(data.y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                "The number of classes has to be greater than one (among samples of non-zero weight); got "
+                f"{len(self.classes_)} class"
+            )
+        self.class_weight_ = self._class_weights(data)
+        self._duels = duels(len(self.classes_), self.multi_class)
+        return [self._task(k, data) for k in range(len(self._duels))]
+
+    def _task(self, k: int, data: TrainingData, held_out: NDArray[np.bool_] | None = None) -> Task:
+        """Return the task of machine k; samples of it that are held out weigh nothing."""
+        duel = self._duels[k]
+        members = duel.members(self._codes)
+        codes, weights = self._codes[members], data.weights[members]
+        if held_out is not None:
+            weights = np.where(held_out, 0.0, weights)
+        signs = np.where(codes == duel.positive, 1.0, -1.0)
+        return self._two_class_task(k, members, signs, weights, self.class_weight_[codes])
+
+    def _task_without(self, k: int, held_out: NDArray[np.bool_], data: TrainingData) -> Task | float:
+        duel = self._duels[k]
+        sides = self._codes[duel.members(self._codes)[~held_out]] == duel.positive
+        if not (sides.any() and (~sides).any()):  # LIBSVM's values for one-sided folds
+            return 1.0 if sides.any() else -1.0 if len(sides) else 0.0
+        return self._task(k, data, held_out)
+
+    def _calibrate(
+        self, data: TrainingData, gram: Gram, machines: Sequence[Machine], settings: Settings, watch: Watch
+    ) -> None:
+        decisions = self._held_out(data, gram, machines, settings, watch)
+        if decisions is None:
+            return
+        weights = data.weights * self.class_weight_[self._codes]
+        fitted = [
+            fit_sigmoid(values, self._codes[machine.samples] == duel.positive, weights[machine.samples])
+            for values, machine, duel in zip(decisions, machines, self._duels, strict=True)
+        ]
+        self._sigmoids = np.array(fitted)
+
+    def _class_weights(self, data: TrainingData) -> Vector:
+        if isinstance(self.class_weight, str):  # "balanced", by total weight instead of by count
+            totals = np.bincount(self._codes, data.weights)
+            return np.asarray(totals.sum() / (len(totals) * totals))
+        weights = compute_class_weight(self.class_weight, classes=self.classes_, y=data.y)
+        if (weights < 0).any():
+            raise ValueError(f"class_weight must not be negative, got {self.class_weight}")
+        return np.asarray(weights, dtype=np.float64)
+
+    def _forget_scratch(self) -> None:
+        for name in ("_codes", "_duels"):
+            self.__dict__.pop(name, None)
+
+    def _order(self, data: TrainingData) -> Any:
+        return self._codes
+
+    def _publish(self, model: Model, data: TrainingData, machines: Sequence[Machine]) -> None:
+        n_classes = len(self.classes_)
+        # Rows of the Gram matrix are the samples that count; `places` are ascending.
+        codes = self._codes[np.searchsorted(data.places, model.support)]
+        self.n_support_ = np.bincount(codes, minlength=n_classes).astype(np.int32)
+        by_pairs = n_classes > 2 and self.multi_class == "ovo"
+        coefficients = by_opponent(model.coefficients, codes, n_classes) if by_pairs else model.coefficients
+        self.dual_coef_ = self._as_input(coefficients)
+        self.intercept_ = model.intercepts
+        self.n_iter_ = np.array([report.iterations for report in self.reports_], dtype=np.int32)
+
+    # ------------------------------------------------------------------ predicting
+
+    def decision_function(self, X: Any) -> Vector:
+        """Return how clearly each sample belongs to each class.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The samples; for ``kernel="precomputed"`` their kernel values with all training samples.
+
+        Returns
+        -------
+        array of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_pairs)
+            Two classes: one value, positive for ``classes_[1]``. More: with ``decision_function_shape="ovr"``
+            the votes for each class plus a confidence below one half; with ``"ovo"`` the values of all pairs
+            01, 02, …, 12, …, positive for the first class. For ``multi_class="ovr"`` the value of each class's
+            own machine.
+        """
+        decisions = self._decide(X)
+        if len(self.classes_) == 2:
+            return np.asarray(decisions[:, 0])
+        if self.multi_class == "ovr" or self.decision_function_shape == "ovo":
+            return decisions
+        return votes_with_confidence(decisions, len(self.classes_))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the class of each sample.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The samples; for ``kernel="precomputed"`` their kernel values with all training samples.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            Labels. Pairs vote, and the first of several classes with most votes wins, or with ``break_ties`` the
+            most confident of them. A machine with ``probability=True`` answers the most probable class.
+        """
+        check_is_fitted(self)
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
+        decisions = self._decide(X)
+        n_classes = len(self.classes_)
+        if self.probability and hasattr(self, "_sigmoids"):
+            codes = np.argmax(self._probabilities(decisions), axis=1)
+        elif n_classes == 2:
+            codes = (decisions[:, 0] > 0).astype(np.intp)
+        elif self.multi_class == "ovr":
+            codes = np.argmax(decisions, axis=1)
+        elif self.break_ties:
+            codes = np.argmax(votes_with_confidence(decisions, n_classes), axis=1)
+        else:
+            codes = np.argmax(count_votes(decisions, n_classes), axis=1)
+        return np.asarray(self.classes_[codes])
+
+    def _has_probability(self) -> bool:
+        if not self.probability:
+            raise AttributeError("predict_proba is not available when probability=False")
+        return True
+
+    @available_if(_has_probability)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Vector:
+        """Return the probability of each class; only with ``probability=True``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The samples; for ``kernel="precomputed"`` their kernel values with all training samples.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            Probabilities in the order of ``classes_``. `predict` answers the largest of them.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "_sigmoids"):
+            raise NotFittedError(
+                f"this {type(self).__name__} has no probabilities: it was fitted with probability=False, or its fit "
+                "was stopped; call fit again"
+            )
+        return self._probabilities(self._decide(X))
+
+    @available_if(_has_probability)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Vector:
+        """Return the logarithm of the probability of each class; only with ``probability=True``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The samples; for ``kernel="precomputed"`` their kernel values with all training samples.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            Log-probabilities in the order of ``classes_``.
+        """
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    def _probabilities(self, decisions: Vector) -> Vector:
+        of_machines = sigmoid(decisions, *self._sigmoids.T)
+        if len(self.classes_) == 2:
+            return np.column_stack([1 - of_machines[:, 0], of_machines[:, 0]])
+        if self.multi_class == "ovr":
+            return np.asarray(of_machines / of_machines.sum(axis=1, keepdims=True))
+        return couple(of_machines, len(self.classes_))
+
+    @property
+    def probA_(self) -> Vector:  # noqa: N802
+        """Slopes of the sigmoids, one a machine: P = 1 / (1 + exp(probA_ f + probB_)) (LIBSVM's signs)."""
+        return self._published_sigmoids()[0]
+
+    @property
+    def probB_(self) -> Vector:  # noqa: N802
+        """Offsets of the sigmoids, one a machine, with LIBSVM's signs."""
+        return self._published_sigmoids()[1]
+
+    def _published_sigmoids(self) -> tuple[Vector, Vector]:
+        if not hasattr(self, "_sigmoids"):
+            raise AttributeError("probA_ and probB_ exist after a fit with probability=True")
+        slopes, offsets = self._sigmoids.T
+        # LIBSVM's two-class machine is positive for classes_[0]: there A stays and B changes its sign.
+        return slopes, -offsets if len(self.classes_) == 2 else offsets
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = True
+        return tags

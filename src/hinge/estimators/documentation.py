@@ -1,0 +1,92 @@
+"""Texts that the five estimators' pages share, so that they are written once."""
+
+from __future__ import annotations
+
+import re
+from typing import TypeVar
+
+T = TypeVar("T", bound=type)
+
+PARAMETERS = {
+    "kernel": """\
+kernel : {"linear", "poly", "rbf", "sigmoid", "laplacian", "chi2", "precomputed"} or callable, default="rbf"
+    ``"linear"`` x·y; ``"poly"`` (γ x·y + coef0)^degree; ``"rbf"`` exp(−γ‖x − y‖²); ``"sigmoid"``
+    tanh(γ x·y + coef0); ``"laplacian"`` exp(−γ Σ|x − y|); ``"chi2"`` exp(−γ Σ(x − y)²/(x + y)) for features that
+    are not negative; ``"precomputed"``: X is the kernel matrix. A function takes two sets of samples and returns
+    the matrix of their kernel values; it is asked for the rows that are needed, when they are needed.
+degree : int, default=3
+    Degree of the polynomial kernel.
+gamma : {"scale", "auto"} or float, default="scale"
+    γ above. ``"scale"`` is 1 / (n_features · variance of X), where each sample counts by its weight; ``"auto"``
+    is 1 / n_features.
+coef0 : float, default=0.0
+    Constant of the polynomial and the sigmoid kernel.""",
+    "shrinking": """\
+shrinking : bool, default=True
+    Set aside samples that look settled, and come back to them before convergence is declared. The answer is
+    the same either way.""",
+    "tol": """\
+tol : float, default=1e-3
+    Largest violation of the optimality conditions at which the solver stops, checked in double precision.
+    Where that is cheap the solution is then polished to about 1e-12.
+cache_size : "auto" or float, default="auto"
+    Megabytes for kernel rows. ``"auto"`` takes up to a quarter of the free memory, touched only as it is used.
+    The answer does not depend on it.""",
+    "verbose": """\
+verbose : bool or int, default=False
+    Show a progress bar on a terminal; elsewhere log to the logger ``"hinge"`` at level INFO.
+max_iter : int, default=-1
+    Most steps of each machine; -1 for the larger of ten million and a hundred per variable.""",
+    "random_state": """\
+random_state : int, RandomState or None, default=None
+    Deals the samples out to the folds of ``probability=True``. Training itself is deterministic.""",
+    "ours": """\
+solver : {"auto", "block", "smo"}, default="auto"
+    ``"block"`` solves large working sets by matrix products, ``"smo"`` moves pairs, ``"auto"`` chooses by size.
+precision : {"auto", "single", "double"}, default="auto"
+    Type of the kernel values that steps are computed from. Answers are checked in double precision in any case.
+n_jobs : int or None, default=None
+    Number of threads; None and -1 take every core that this process may use (affinity, containers and joblib's
+    inner limits respected). The answer does not depend on it.
+time_limit : float or None, default=None
+    Most seconds for the fit. What is reached by then is kept, with a ConvergenceWarning.
+warm_start : bool, default=False
+    Start from the solution of the last fit, if it had as many samples and the same classes; this continues a
+    fit that was stopped.
+callback : callable or None, default=None
+    Called with a `hinge.progress.FitProgress` after each outer step; a true answer stops the fit.""",
+}
+
+ATTRIBUTES = {
+    "support": """\
+support_ : int32 array of shape (n_SV,)
+    Places of the support vectors in the training data.
+support_vectors_ : array or sparse matrix of shape (n_SV, n_features)
+    The support vectors; without columns for a precomputed kernel.""",
+    "outcome": """\
+fit_status_ : int
+    0 if the solver converged, 1 otherwise (there was a ConvergenceWarning).
+report_ : Report
+    How the fit went: status, violation, objective, duality gap, kernel evaluations, seconds and more.
+reports_ : tuple of Report
+    The report of every machine.
+shape_fit_ : tuple of int
+    Shape of the training data.
+n_features_in_ : int
+    Number of features.
+feature_names_in_ : array of str
+    Names of the features, where X had names.""",
+}
+
+
+def documented(estimator: T) -> T:
+    """Fill ``%(name)s`` in a class's docstring with the shared text of that name, keeping the indentation."""
+    if estimator.__doc__:
+        texts = {**PARAMETERS, **ATTRIBUTES}
+
+        def fill(match: re.Match[str]) -> str:
+            indent, name = match.groups()
+            return "\n".join((indent + line).rstrip() for line in texts[name].splitlines())
+
+        estimator.__doc__ = re.sub(r"^([ ]*)%\((\w+)\)s$", fill, estimator.__doc__, flags=re.MULTILINE)
+    return estimator

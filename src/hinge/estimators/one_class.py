@@ -1,0 +1,241 @@
+"""`OneClassSVM`: novelty detection."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import OutlierMixin, _fit_context
+from sklearn.exceptions import NotFittedError
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.metaestimators import available_if
+
+from hinge.estimators.base import KernelMachine
+from hinge.estimators.documentation import documented
+from hinge.estimators.inputs import TrainingData
+from hinge.formulations import one_class
+from hinge.gram import Gram
+from hinge.model import Model
+from hinge.probability import density_marks, normality
+from hinge.problem import Vector
+from hinge.progress import Watch
+from hinge.settings import Settings
+from hinge.training import Machine, Task
+
+# A decision value this small beside the offset is the rounding of its sum.
+_ROUNDING = 1e-12
+
+
+@documented
+class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
+    """Novelty detection: the region where most of the data lies.
+
+    Finds a function that is positive on a region with at least a share 1 − ν of the samples, as far from the origin
+    of the kernel's space as possible.
+
+    Parameters
+    ----------
+    %(kernel)s
+    %(tol)s
+    nu : float, default=0.5
+        In (0, 1]: bounds the share of outliers among the training samples from above and that of support vectors
+        from below.
+    %(shrinking)s
+    %(verbose)s
+    probability : bool, default=False
+        Compute density marks, which give `predict_proba`.
+    %(random_state)s
+    %(ours)s
+
+    Attributes
+    ----------
+    %(support)s
+    n_support_ : int32 array of shape (1,)
+        Number of support vectors.
+    dual_coef_ : array or sparse matrix of shape (1, n_SV)
+        Coefficients of the support vectors.
+    intercept_ : array of shape (1,)
+        The intercept.
+    offset_ : float
+        ``-intercept_[0]``: `decision_function` is `score_samples` minus this.
+    coef_ : array or sparse matrix of shape (1, n_features)
+        Weights of the features; only for the linear kernel.
+    n_iter_ : int
+        Steps that the solver took.
+    density_marks_ : array of shape (11,)
+        Decision values that cut the outliers and the others into five parts each; only with
+        ``probability=True``.
+    %(outcome)s
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge import OneClassSVM
+    >>> X = np.array([[0.0], [0.44], [0.45], [0.46], [1.0]])
+    >>> machine = OneClassSVM(gamma="auto").fit(X)
+    >>> machine.predict(X)
+    array([-1,  1,  1,  1, -1])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **KernelMachine._parameter_constraints,
+        "nu": [Interval(Real, 0.0, 1.0, closed="right")],
+    }
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: str | float = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        nu: float = 0.5,
+        shrinking: bool = True,
+        cache_size: str | float = "auto",
+        verbose: bool | int = False,
+        max_iter: int = -1,
+        probability: bool = False,
+        random_state: Any = None,
+        solver: str = "auto",
+        precision: str = "auto",
+        n_jobs: int | None = None,
+        time_limit: float | None = None,
+        warm_start: bool = False,
+        callback: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.nu = nu
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.probability = probability
+        self.random_state = random_state
+        self.solver = solver
+        self.precision = precision
+        self.n_jobs = n_jobs
+        self.time_limit = time_limit
+        self.warm_start = warm_start
+        self.callback = callback
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the region of the samples X.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features) or (n_samples, n_samples)
+            The samples; for ``kernel="precomputed"`` their kernel matrix.
+        y : ignored
+            Accepted so that pipelines can pass it.
+        sample_weight : array-like of shape (n_samples,), optional
+            How often each sample counts: weight k is the same as k repetitions, weight 0 the same as leaving
+            the sample out.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        return self._fit(X, None, sample_weight)
+
+    def _tasks(self, data: TrainingData) -> list[Task]:
+        self.__dict__.pop("density_marks_", None)
+        n = len(data.places)
+        return [Task(np.arange(n), one_class(n, float(self.nu), data.weights))]
+
+    def _publish(self, model: Model, data: TrainingData, machines: Sequence[Machine]) -> None:
+        self.n_support_ = np.array([len(model.support)], dtype=np.int32)
+        self.dual_coef_ = self._as_input(model.coefficients)
+        self.intercept_ = model.intercepts
+        self.offset_ = float(-model.intercepts[0])
+        self.n_iter_ = int(self.report_.iterations)
+
+    _n_runs: ClassVar[int] = 1
+
+    def _calibrate(
+        self, data: TrainingData, gram: Gram, machines: Sequence[Machine], settings: Settings, watch: Watch
+    ) -> None:
+        self.density_marks_ = density_marks(machines[0].decisions, data.weights)
+
+    def score_samples(self, X: Any) -> Vector:
+        """Return the raw score of each sample: its decision value plus ``offset_``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The samples.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            Scores; the larger, the more normal.
+        """
+        return self.decision_function(X) + self.offset_
+
+    def decision_function(self, X: Any) -> Vector:
+        """Return the signed distance of each sample from the boundary, in the kernel's units.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The samples; for ``kernel="precomputed"`` their kernel values with all training samples.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            Positive for inliers. Samples on the boundary, as free support vectors are, get exactly 0.
+        """
+        decisions = self._decide(X)[:, 0]
+        return np.where(np.abs(decisions) <= _ROUNDING * abs(self.offset_), 0.0, decisions)
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Return +1 for inliers and -1 for outliers.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The samples; for ``kernel="precomputed"`` their kernel values with all training samples.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            +1 where the decision value is not negative.
+        """
+        return np.where(self.decision_function(X) >= 0, 1, -1)
+
+    def _has_probability(self) -> bool:
+        if not self.probability:
+            raise AttributeError("predict_proba is not available when probability=False")
+        return True
+
+    @available_if(_has_probability)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Vector:
+        """Return the probabilities of outlier and inlier; only with ``probability=True``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The samples; for ``kernel="precomputed"`` their kernel values with all training samples.
+
+        Returns
+        -------
+        array of shape (n_samples, 2)
+            Columns for -1 and +1. Inliers have at least one half in the second.
+        """
+        decisions = self.decision_function(X)
+        if not hasattr(self, "density_marks_"):
+            raise NotFittedError(
+                "this OneClassSVM has no probabilities: it was fitted with probability=False, or its fit was stopped; "
+                "call fit again"
+            )
+        normal = normality(decisions, self.density_marks_)
+        return np.column_stack([1 - normal, normal])

@@ -1,0 +1,295 @@
+"""`SVR` and `NuSVR`: support vector regression."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+from sklearn.utils._param_validation import Interval
+
+from hinge.estimators.base import KernelMachine
+from hinge.estimators.documentation import documented
+from hinge.estimators.inputs import TrainingData
+from hinge.formulations import epsilon_svr, nu_svr
+from hinge.gram import Gram
+from hinge.model import Model
+from hinge.probability import laplace_scale
+from hinge.problem import DualProblem, Vector
+from hinge.progress import Watch
+from hinge.settings import Settings
+from hinge.training import Machine, Task
+
+
+class KernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
+    """Base of the regressors."""
+
+    def _problem(self, y: Vector, weights: Vector) -> DualProblem:
+        raise NotImplementedError
+
+    def _tasks(self, data: TrainingData) -> list[Task]:
+        self.__dict__.pop("noise_scale_", None)
+        return [Task(np.arange(len(data.y)), self._problem(data.y, data.weights))]
+
+    def _publish(self, model: Model, data: TrainingData, machines: Sequence[Machine]) -> None:
+        self.n_support_ = np.array([len(model.support)], dtype=np.int32)
+        self.dual_coef_ = self._as_input(model.coefficients)
+        self.intercept_ = model.intercepts
+        self.n_iter_ = int(self.report_.iterations)
+
+    def _task_without(self, k: int, held_out: NDArray[np.bool_], data: TrainingData) -> Task | float:
+        if held_out.all():
+            return float(np.average(data.y, weights=data.weights))
+        weights = np.where(held_out, 0.0, data.weights)
+        return Task(np.arange(len(data.y)), self._problem(data.y, weights))
+
+    def _calibrate(
+        self, data: TrainingData, gram: Gram, machines: Sequence[Machine], settings: Settings, watch: Watch
+    ) -> None:
+        decisions = self._held_out(data, gram, machines, settings, watch)
+        if decisions is not None:
+            self.noise_scale_ = laplace_scale(data.y - decisions[0], data.weights)
+
+    def predict(self, X: Any) -> Vector:
+        """Return the predicted number of each sample.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The samples; for ``kernel="precomputed"`` their kernel values with all training samples.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            Predictions.
+        """
+        return np.asarray(self._decide(X)[:, 0])
+
+
+@documented
+class SVR(KernelRegressor):
+    """ε-support vector regression.
+
+    Finds a function that stays within ε of the targets, as flat as possible, at a price C for every unit by which a
+    target lies outside that tube.
+
+    Parameters
+    ----------
+    %(kernel)s
+    %(tol)s
+    C : float, default=1.0
+        Price of a deviation beyond ε.
+    epsilon : float, default=0.1
+        Half the width of the tube in which deviations are free, in units of y.
+    %(shrinking)s
+    %(verbose)s
+    probability : bool, default=False
+        Estimate the scale of the noise, ``noise_scale_``, by five-fold cross-validation.
+    %(random_state)s
+    fit_intercept : bool, default=True
+        False for a machine without intercept.
+    %(ours)s
+
+    Attributes
+    ----------
+    %(support)s
+    n_support_ : int32 array of shape (1,)
+        Number of support vectors.
+    dual_coef_ : array or sparse matrix of shape (1, n_SV)
+        Coefficients of the support vectors.
+    intercept_ : array of shape (1,)
+        The intercept.
+    coef_ : array or sparse matrix of shape (1, n_features)
+        Weights of the features; only for the linear kernel.
+    n_iter_ : int
+        Steps that the solver took.
+    noise_scale_ : float
+        Scale σ of the noise if it is Laplace-distributed, density exp(−|z| / σ) / 2σ: the mean absolute deviation
+        of held-out samples, gross outliers left out. Only with ``probability=True``.
+    %(outcome)s
+
+    See Also
+    --------
+    NuSVR : The same with a bound on the share of samples outside the tube; it finds ε.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge import SVR
+    >>> x = np.linspace(0.0, 1.0, 21)
+    >>> machine = SVR(kernel="linear", C=100.0, epsilon=0.05).fit(x[:, None], 2 * x + 1)
+    >>> machine.predict([[0.5]]).round(6), machine.coef_.round(6)
+    (array([2.]), array([[1.9]]))
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **KernelMachine._parameter_constraints,
+        "C": [Interval(Real, 0.0, None, closed="right")],
+        "epsilon": [Interval(Real, 0.0, None, closed="left")],
+        "fit_intercept": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: str | float = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        shrinking: bool = True,
+        cache_size: str | float = "auto",
+        verbose: bool | int = False,
+        max_iter: int = -1,
+        probability: bool = False,
+        random_state: Any = None,
+        fit_intercept: bool = True,
+        solver: str = "auto",
+        precision: str = "auto",
+        n_jobs: int | None = None,
+        time_limit: float | None = None,
+        warm_start: bool = False,
+        callback: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.C = C
+        self.epsilon = epsilon
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.probability = probability
+        self.random_state = random_state
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.precision = precision
+        self.n_jobs = n_jobs
+        self.time_limit = time_limit
+        self.warm_start = warm_start
+        self.callback = callback
+
+    def _problem(self, y: Vector, weights: Vector) -> DualProblem:
+        return epsilon_svr(y, float(self.C), float(self.epsilon), weights, bool(self.fit_intercept))
+
+
+@documented
+class NuSVR(KernelRegressor):
+    """ν-support vector regression.
+
+    As `SVR`, but ν takes the place of ε: at most a share ν of the samples lies outside the tube, and the tube is as
+    narrow as that allows.
+
+    Parameters
+    ----------
+    nu : float, default=0.5
+        In (0, 1]: bounds the share of samples outside the tube from above and that of support vectors from
+        below.
+    C : float, default=1.0
+        Price of a deviation beyond the tube.
+    %(kernel)s
+    %(shrinking)s
+    %(tol)s
+    %(verbose)s
+    probability : bool, default=False
+        Estimate the scale of the noise, ``noise_scale_``, by five-fold cross-validation.
+    %(random_state)s
+    %(ours)s
+
+    Attributes
+    ----------
+    %(support)s
+    n_support_ : int32 array of shape (1,)
+        Number of support vectors.
+    dual_coef_ : array or sparse matrix of shape (1, n_SV)
+        Coefficients of the support vectors.
+    intercept_ : array of shape (1,)
+        The intercept.
+    coef_ : array or sparse matrix of shape (1, n_features)
+        Weights of the features; only for the linear kernel.
+    n_iter_ : int
+        Steps that the solver took.
+    epsilon_ : float
+        Half the width of the tube that ν led to.
+    noise_scale_ : float
+        Scale of Laplace-distributed noise; only with ``probability=True``. See `SVR`.
+    %(outcome)s
+
+    See Also
+    --------
+    SVR : The same with ε given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge import NuSVR
+    >>> x = np.linspace(0.0, 1.0, 21)
+    >>> machine = NuSVR(kernel="linear", C=100.0, nu=0.3).fit(x[:, None], 2 * x + 1)
+    >>> machine.predict([[0.5]]).round(4)
+    array([2.])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **KernelMachine._parameter_constraints,
+        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "nu": [Interval(Real, 0.0, 1.0, closed="right")],
+    }
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: str | float = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        tol: float = 1e-3,
+        cache_size: str | float = "auto",
+        verbose: bool | int = False,
+        max_iter: int = -1,
+        probability: bool = False,
+        random_state: Any = None,
+        solver: str = "auto",
+        precision: str = "auto",
+        n_jobs: int | None = None,
+        time_limit: float | None = None,
+        warm_start: bool = False,
+        callback: Any = None,
+    ) -> None:
+        self.nu = nu
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.tol = tol
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.probability = probability
+        self.random_state = random_state
+        self.solver = solver
+        self.precision = precision
+        self.n_jobs = n_jobs
+        self.time_limit = time_limit
+        self.warm_start = warm_start
+        self.callback = callback
+
+    def _problem(self, y: Vector, weights: Vector) -> DualProblem:
+        return nu_svr(y, float(self.C), float(self.nu), weights)
+
+    def _publish(self, model: Model, data: TrainingData, machines: Sequence[Machine]) -> None:
+        super()._publish(model, data, machines)
+        upper, lower = machines[0].solution.multipliers
+        self.epsilon_ = float(upper - lower) / 2

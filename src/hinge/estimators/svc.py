@@ -1,0 +1,158 @@
+"""`SVC`: C-support vector classification."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+from sklearn.utils._param_validation import Interval
+
+from hinge.estimators.classification import KernelClassifier
+from hinge.estimators.documentation import documented
+from hinge.formulations import c_svc
+from hinge.problem import Vector
+from hinge.samples import Index
+from hinge.training import Task
+
+
+@documented
+class SVC(KernelClassifier):
+    """C-support vector classification, for two classes or many.
+
+    Finds the function f(x) = Σ coefficient · k(support vector, x) + intercept that separates two classes by a wide
+    margin, at a price C for every unit by which a sample falls short of it. Many classes are told apart by one such
+    machine for each pair.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Price of a violated margin: the larger, the closer the fit. ``inf`` allows no violation at all.
+    %(kernel)s
+    %(shrinking)s
+    probability : bool, default=False
+        Calibrate probabilities by five-fold cross-validation: adds `predict_proba`, and lets `predict` answer
+        the most probable class, so that the two always agree.
+    %(tol)s
+    class_weight : dict, "balanced" or None, default=None
+        Factor of C for each class; ``"balanced"`` gives all classes the same total.
+    %(verbose)s
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        What `decision_function` returns for many classes: a score for each class, or the value of each pair.
+    break_ties : bool, default=False
+        Whether `predict` settles equal votes by the summed decision values instead of by the order of classes.
+    %(random_state)s
+    multi_class : {"ovo", "ovr"}, default="ovo"
+        Train a machine for each pair of classes, or one for each class against all others.
+    fit_intercept : bool, default=True
+        False for a machine without intercept.
+    %(ours)s
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels.
+    %(support)s
+    n_support_ : int32 array of shape (n_classes,)
+        Number of support vectors of each class; `support_` lists them class by class.
+    dual_coef_ : array or sparse matrix of shape (n_classes - 1, n_SV)
+        Coefficients of the support vectors: row r of a support vector of class i belongs to its machine against
+        class r, or r + 1 where r ≥ i. One row a machine for two classes and for ``multi_class="ovr"``.
+    intercept_ : array of shape (n_machines,)
+        Intercept of each machine.
+    coef_ : array or sparse matrix of shape (n_machines, n_features)
+        Weights of the features; only for the linear kernel.
+    class_weight_ : array of shape (n_classes,)
+        Factor of C for each class.
+    n_iter_ : int32 array of shape (n_machines,)
+        Steps that each machine took.
+    probA_, probB_ : arrays of shape (n_machines,)
+        Parameters of the sigmoids; only with ``probability=True``.
+    %(outcome)s
+
+    See Also
+    --------
+    NuSVC : The same with a bound on the share of support vectors instead of a price.
+    SVR : Regression.
+
+    Notes
+    -----
+    A fit that does not converge says so by a ConvergenceWarning, ``fit_status_`` and ``report_``; it never runs
+    without limit. Probabilities are those of the weighted data: a class that counts double is twice as probable,
+    in `predict_proba` as in `predict`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge import SVC
+    >>> X = np.array([[-1.0, -1.0], [-2.0, -1.0], [1.0, 1.0], [2.0, 1.0]])
+    >>> y = np.array(["left", "left", "right", "right"])
+    >>> machine = SVC(kernel="linear", C=10.0).fit(X, y)
+    >>> machine.predict([[-0.8, -1.0], [3.0, 0.5]])
+    array(['left', 'right'], dtype='<U5')
+    >>> machine.coef_.round(6), machine.intercept_.round(6), machine.support_
+    (array([[0.5, 0.5]]), array([0.]), array([0, 2], dtype=int32))
+    >>> str(machine.report_.status), machine.report_.violation < 1e-3
+    ('converged', True)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **KernelClassifier._parameter_constraints,
+        "C": [Interval(Real, 0.0, None, closed="right")],
+        "fit_intercept": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: str | float = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        probability: bool = False,
+        tol: float = 1e-3,
+        cache_size: str | float = "auto",
+        class_weight: Any = None,
+        verbose: bool | int = False,
+        max_iter: int = -1,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        random_state: Any = None,
+        multi_class: str = "ovo",
+        fit_intercept: bool = True,
+        solver: str = "auto",
+        precision: str = "auto",
+        n_jobs: int | None = None,
+        time_limit: float | None = None,
+        warm_start: bool = False,
+        callback: Any = None,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.probability = probability
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.random_state = random_state
+        self.multi_class = multi_class
+        self.fit_intercept = fit_intercept
+        self.solver = solver
+        self.precision = precision
+        self.n_jobs = n_jobs
+        self.time_limit = time_limit
+        self.warm_start = warm_start
+        self.callback = callback
+
+    def _two_class_task(
+        self, k: int, members: Index, y: Vector, weights: Vector, class_weights: Vector
+    ) -> Task:
+        return Task(members, c_svc(y, float(self.C), weights * class_weights, bool(self.fit_intercept)))

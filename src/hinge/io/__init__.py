@@ -1,0 +1,70 @@
+"""Data files: LIBSVM / svmlight text, and tables by their ending.
+
+>>> import tempfile, os
+>>> path = os.path.join(tempfile.mkdtemp(), "data.xz")
+>>> write_data(path, [[0, 1.5], [2, 0]], [1, -1])
+>>> X, y = load(path)
+>>> X.toarray()
+array([[0. , 1.5],
+       [2. , 0. ]])
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from hinge.io.atomic import atomic_write
+from hinge.io.svmlight import MAX_INDEX, Data, read_data
+from hinge.io.svmlight_errors import DataFileError, LineError
+from hinge.io.svmlight_write import write_data
+from hinge.io.tables import READERS, ending, read_table
+
+__all__ = [
+    "MAX_INDEX",
+    "Data",
+    "DataFileError",
+    "LineError",
+    "atomic_write",
+    "load",
+    "read_data",
+    "read_table",
+    "write_data",
+]
+
+
+def load(
+    path: Any, *, n_features: int | None = None, label: str | int | None = None, dtype: DTypeLike = np.float64
+) -> Data:
+    """Read a data file of any known format.
+
+    The endings ``.npz``, ``.npy``, ``.csv``, ``.tsv`` and ``.parquet`` go to `read_table`; everything else,
+    standard input ``"-"`` and open files included, is LIBSVM / svmlight text and goes to `read_data`.
+
+    Parameters
+    ----------
+    path : path, "-" or binary file
+        What to read.
+    n_features : int or None
+        Number of features: fills up what a text file lacks, and must be right for a table.
+    label : str, int or None
+        Label column of a table; see `read_table`.
+    dtype : float64 or float32
+        Type of the values in ``X``.
+
+    Returns
+    -------
+    Data
+        Samples and labels.
+    """
+    if not isinstance(path, str | os.PathLike) or ending(path) not in READERS:
+        if label is not None:
+            raise ValueError("label names a column of a table; in LIBSVM text the label always comes first")
+        return read_data(path, n_features=n_features, dtype=dtype)
+    data = read_table(path, label=label, dtype=dtype)
+    if n_features is not None and data.X.shape[1] != n_features:
+        raise DataFileError(f"expected {n_features} features, found {data.X.shape[1]}", os.fspath(path))
+    return data

@@ -1,0 +1,229 @@
+"""Polishing: from a solution within the tolerance to the exact one, by direct solves on the free variables.
+
+A solver stops at a violation of tol; two runs on the same data in another order then agree to about tol and no
+better. Once the solver knows (nearly) which variables are free, the rest is linear algebra: with the others
+held at their bounds the optimum of the free set F is the solution of
+
+    K_FF δ + μ_g = r_F    and in every group    Σ δ = 0.
+
+A primal active-set method does this: step to that point, or to the first bound on the way, which then holds its
+variable; where all of F fits, free the variables at bounds that still violate; repeat. It is meant for the last
+few corrections, so it works within a budget and gives the solver's own answer back where it cannot improve it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from hinge.gram import Gram
+from hinge.optimality import gap_of, group_extremes, multipliers_of, objective_of, violation_of
+from hinge.problem import DualProblem, Vector
+from hinge.report import Solution
+from hinge.samples import Index
+from hinge.threads import blas_on_one_thread
+
+# A factorisation of this many free variables takes about a tenth of a second.
+_MOST_FREE = 1500
+
+# Kernel evaluations that polishing may take: a fraction of a second, and not much beside the solver's own.
+_MOST_EVALUATIONS = 1e7
+_SHARE_OF_SOLVER = 0.3
+
+_MOST_ROUNDS = 100
+_PATIENCE = 12
+
+# The violation aimed at, relative to the size of the residuals.
+_AIM = 1e-11
+
+# Relative size of the ridge that makes K_FF positive definite; refinement takes its effect out again.
+_RIDGE = 1e-10
+_REFINEMENTS = 5
+
+# Most variables freed at once: the worst violators.
+_MOST_FREED = 32
+
+
+def polish(problem: DualProblem, gram: Gram, solution: Solution) -> Solution:
+    """Return the solution with its violation brought down to rounding, or as it was where that is too dear.
+
+    Parameters
+    ----------
+    problem : DualProblem
+        What was solved.
+    gram : Gram
+        Its kernel values.
+    solution : Solution
+        A solution near the optimum.
+
+    Returns
+    -------
+    Solution
+        A feasible point whose violation, in double precision, is not larger.
+
+    Examples
+    --------
+    >>> from hinge import Gram, Kernel, solve
+    >>> from hinge.formulations import c_svc
+    >>> gram = Gram(np.array([[0.0], [0.7], [2.0], [3.1]]), Kernel("rbf"))
+    >>> problem = c_svc([-1, -1, 1, 1], C=10.0)
+    >>> polish(problem, gram, solve(problem, gram)).report.violation < 1e-10
+    True
+    """
+    budget = max(_MOST_EVALUATIONS, _SHARE_OF_SOLVER * solution.report.kernel_evaluations)
+    point = _Point(problem, gram.in_double(), solution.beta.copy(), budget)
+    n_support = int(np.count_nonzero(problem.coefficients(solution.beta)))
+    if len(point.free()) > _MOST_FREE or n_support * gram.n > budget:
+        return solution
+    point.refresh()
+    best = point.beta.copy(), point.residual.copy()
+    least = before = point.violation()
+    try:
+        with blas_on_one_thread():  # small factorisations lose more to waking threads than they gain
+            for violation in point.rounds():
+                if violation < least:
+                    least, best = violation, (point.beta.copy(), point.residual.copy())
+    except LinAlgError:  # a kernel that is not positive semi-definite, or overflow
+        pass
+    if least >= before and before > solution.report.violation:
+        return solution
+    return _conclude(problem, solution, *best)
+
+
+@dataclass(eq=False)
+class _Point:
+    """A feasible point being polished, with its residual in double precision."""
+
+    problem: DualProblem
+    gram: Gram
+    beta: Vector
+    budget: float
+
+    def refresh(self) -> None:
+        """Compute the residual anew."""
+        problem = self.problem
+        coefficients = problem.coefficients(self.beta)
+        self.budget -= self.gram.n * int(np.count_nonzero(coefficients))
+        product = self.gram.product(coefficients)
+        self.residual = (problem.v.reshape(-1, problem.n_samples) - product).ravel()
+
+    def free(self) -> Index:
+        """Variables strictly inside their box."""
+        return np.flatnonzero((self.beta > self.problem.lo) & (self.beta < self.problem.hi))
+
+    def violation(self) -> float:
+        return violation_of(self.problem, self.beta, self.residual)
+
+    def rounds(self) -> Iterator[float]:
+        """Take steps; yield the violation whenever the free set is settled."""
+        aim = _AIM * (1.0 + float(np.abs(self.residual).max()))
+        members = self.free()
+        least, vain = np.inf, 0
+        for _ in range(_MOST_ROUNDS):
+            members, is_settled = self._step(members)
+            if not is_settled:
+                if self.budget <= 0:
+                    return
+                continue
+            violation = self.violation()
+            yield violation
+            vain = vain + 1 if violation > 0.5 * least else 0
+            least = min(least, violation)
+            if violation <= aim or vain > _PATIENCE or self.budget <= 0:
+                return
+            members = np.union1d(self.free(), self._violators(violation))
+            if len(members) > _MOST_FREE:
+                return
+
+    def _step(self, members: Index) -> tuple[Index, bool]:
+        """Step towards the optimum of ``members``; return those still free and whether it was reached."""
+        problem = self.problem
+        while len(members):
+            direction = self._direction(members)
+            room = np.where(direction > 0, problem.hi[members], problem.lo[members]) - self.beta[members]
+            blocked = (direction != 0) & (room == 0)
+            if not blocked.any():
+                break
+            members = members[~blocked]
+        if not len(members):
+            return members, True
+        with np.errstate(divide="ignore", invalid="ignore"):
+            reach = np.where(direction != 0, room / direction, np.inf)
+        length = min(1.0, float(reach.min()))
+        stopped = reach <= length
+        target = np.where(stopped, self.beta[members] + room, self.beta[members] + length * direction)
+        self._move(members, np.clip(target, problem.lo[members], problem.hi[members]))
+        return members[~stopped], length == 1.0
+
+    def _move(self, members: Index, target: Vector) -> None:
+        """Set β of ``members`` and bring the residual up to date."""
+        problem = self.problem
+        change = np.zeros(problem.n_variables)
+        change[members] = target - self.beta[members]
+        self.beta[members] = target
+        coefficients = problem.coefficients(change)
+        self.budget -= self.gram.n * int(np.count_nonzero(coefficients))
+        self.residual.reshape(-1, problem.n_samples)[...] -= self.gram.product(coefficients)
+
+    def _direction(self, members: Index) -> Vector:
+        """Solve K_FF δ + μ = r_F, Σδ = 0 in every group, by a ridged factor and refinement."""
+        problem = self.problem
+        samples = members % problem.n_samples
+        self.budget -= len(samples) ** 2 / 2
+        kernel = self.gram.block(samples)
+        ridged = kernel + _RIDGE * float(np.abs(kernel.diagonal()).max()) * np.eye(len(members))
+        factor = cho_factor(ridged, lower=True, overwrite_a=True, check_finite=False)
+        groups = np.unique(problem.group[members]) if problem.n_groups else np.empty(0, np.int8)
+        indicator = (problem.group[members][:, None] == groups[None, :]).astype(np.float64)
+        solved = cho_solve(factor, indicator, check_finite=False)
+        schur = indicator.T @ solved
+        direction, remainder = np.zeros(len(members)), self.residual[members].copy()
+        for _ in range(_REFINEMENTS):
+            part = cho_solve(factor, remainder, check_finite=False)
+            level = np.linalg.solve(schur, indicator.T @ part) if len(groups) else np.zeros(0)
+            part -= solved @ level
+            part -= indicator @ ((indicator.T @ part) / indicator.sum(axis=0))  # exactly Σδ = 0, whatever cancels
+            direction += part
+            remainder -= kernel @ part + indicator @ level
+        if not np.isfinite(direction).all():
+            raise LinAlgError("the direct solve overflowed")
+        # Rounding alone is no reason to move: it would push variables that rest at bounds.
+        negligible = 1e-15 * float(np.abs(self.beta).max(initial=0.0))
+        return np.where(np.abs(direction) > negligible, direction, 0.0)
+
+    def _violators(self, violation: float) -> Index:
+        """The variables at bounds that violate most, and the worst pair of every group."""
+        problem, beta, residual = self.problem, self.beta, self.residual
+        multipliers = multipliers_of(problem, beta, residual)
+        excess = residual - (multipliers[problem.group] if problem.n_groups else 0.0)
+        wrong = np.where(beta < problem.hi, excess, 0.0)
+        wrong = np.maximum(wrong, np.where(beta > problem.lo, -excess, 0.0))
+        worst = np.argsort(-wrong, kind="stable")[:_MOST_FREED]
+        worst = worst[wrong[worst] > 0.1 * violation]
+        pairs = []
+        top, bottom = group_extremes(problem, beta, residual)
+        for g in range(problem.n_groups):
+            if top[g] - bottom[g] >= 0.5 * violation:
+                mine = problem.group == g
+                pairs.append(np.argmax(np.where(mine & (beta < problem.hi), residual, -np.inf)))
+                pairs.append(np.argmin(np.where(mine & (beta > problem.lo), residual, np.inf)))
+        return np.union1d(worst, np.array(pairs, dtype=np.int64))
+
+
+def _conclude(problem: DualProblem, old: Solution, beta: Vector, residual: Vector) -> Solution:
+    multipliers = multipliers_of(problem, beta, residual)
+    coefficients = problem.coefficients(beta)
+    at_bound = (beta != 0) & ((beta == problem.lo) | (beta == problem.hi))
+    bounded = at_bound.reshape(-1, problem.n_samples).any(axis=0) & (coefficients != 0)
+    report = replace(
+        old.report,
+        violation=violation_of(problem, beta, residual),
+        objective=objective_of(problem, beta, residual),
+        gap=gap_of(problem, beta, residual, multipliers),
+        n_support=int(np.count_nonzero(coefficients)),
+        n_bounded=int(np.count_nonzero(bounded)),
+    )
+    return Solution(beta, residual, multipliers, report)

@@ -1,0 +1,338 @@
+"""Training: from tasks on one Gram matrix to a model.
+
+A task is one machine to train: some of the samples and their dual problem. A fit is one task, or one for each
+pair of classes. Several tasks are solved side by side, each on one thread with its own part of the cache;
+a single task uses all threads itself. Either way the answers are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hinge.gram import Counts, Gram
+from hinge.kernels import Kernel
+from hinge.model import Model
+from hinge.problem import DualProblem, Vector
+from hinge.progress import Watch
+from hinge.report import MESSAGES, Report, Solution, Status
+from hinge.samples import CalledKernel, Index
+from hinge.settings import Progress, Settings
+from hinge.solvers import solve
+from hinge.solvers.polish import polish
+from hinge.threads import Team, blas_on_one_thread
+
+# Half of the cache's budget may hold the whole kernel matrix when several machines are trained on it.
+_SHARE_FOR_MATRIX = 0.5
+
+# Beyond this many samples machines ask for too few of the rows to compute them all.
+_MOST_SHARED = 6000
+
+# From bad to good: the status of a whole fit is the first that one of its machines ended with.
+_SEVERITY = (
+    Status.INTERRUPTED, Status.TIME_LIMIT, Status.ITERATION_LIMIT, Status.INFEASIBLE, Status.STALLED,
+    Status.CONVERGED,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One machine to train.
+
+    Parameters
+    ----------
+    samples : int64 array
+        Places of its samples in the Gram matrix.
+    problem : DualProblem
+        The dual problem of these samples.
+    start : array, optional
+        β to start from.
+    divide : bool
+        Whether coefficients are divided by half the difference of the two multipliers (ν-SVC).
+    """
+
+    samples: Index
+    problem: DualProblem
+    start: Vector | None = None
+    divide: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Machine:
+    """A trained machine: f(x) = Σ coefficient · k(sample, x) + intercept.
+
+    Attributes
+    ----------
+    samples : int64 array
+        Places of its samples in the Gram matrix.
+    coefficients : array
+        One coefficient a sample.
+    intercept : float
+        The intercept.
+    solution : Solution
+        The solution behind it.
+    decisions : array
+        f of its own samples, by the solver's residual.
+    """
+
+    samples: Index
+    coefficients: Vector
+    intercept: float
+    solution: Solution
+    decisions: Vector
+
+
+def train(
+    gram: Gram,
+    tasks: Sequence[Task],
+    settings: Settings | None = None,
+    watch: Watch | None = None,
+    first: int = 0,
+) -> list[Machine]:
+    """Train a machine for every task.
+
+    Parameters
+    ----------
+    gram : Gram
+        Kernel values of all samples.
+    tasks : sequence of Task
+        What to train; larger tasks are begun first.
+    settings : Settings, optional
+        Method, tolerance and limits of each machine. Callback, time limit and start come from elsewhere: the
+        ``watch`` and the tasks.
+    watch : Watch, optional
+        Time limit, Ctrl-C and listeners of all of them together.
+    first : int
+        Number of the first task among all that the watch sees.
+
+    Returns
+    -------
+    list of Machine
+        In the order of the tasks.
+
+    Examples
+    --------
+    >>> from hinge import Gram, Kernel
+    >>> from hinge.formulations import c_svc
+    >>> gram = Gram(np.array([[0.0], [1.0], [2.0], [3.0]]), Kernel("linear"))
+    >>> (machine,) = train(gram, [Task(np.arange(4), c_svc([-1, -1, 1, 1], C=10.0))])
+    >>> machine.coefficients.round(9), round(machine.intercept, 9)
+    (array([ 0., -2.,  2.,  0.]), -3.0)
+    """
+    settings, watch = settings or Settings(), watch or Watch(n_machines=len(tasks))
+    n_workers = min(gram.team.size, len(tasks))
+    exact = gram.in_double()
+
+    def run(number: int) -> Machine:
+        task = tasks[number]
+        watch.begin(first + number)
+        part = _part_of(gram, exact, task, n_workers)
+        solution = _solve(task, part, _settings_of(first + number, task, settings, watch))
+        if part is not gram:
+            _add_counts(gram.counts, part.counts)
+        watch.end(first + number, solution.report)
+        return _machine_of(task, solution)
+
+    with watch.catching_interrupt():
+        if len(tasks) == 1:
+            return [run(0)]
+        if n_workers == 1:
+            with blas_on_one_thread():
+                return [run(number) for number in range(len(tasks))]
+        with blas_on_one_thread(), ThreadPoolExecutor(n_workers, thread_name_prefix="hinge-fit") as pool:
+            order = sorted(range(len(tasks)), key=lambda number: -tasks[number].problem.n_variables)
+            futures = {number: pool.submit(run, number) for number in order}
+            try:
+                wait(futures.values(), return_when="FIRST_EXCEPTION")
+            finally:  # after an error, and after a second Ctrl-C, the others end at their next step
+                watch.is_stopped = watch.is_stopped or any(
+                    future.done() and future.exception() is not None for future in futures.values()
+                )
+            return [futures[number].result() for number in range(len(tasks))]
+
+
+def held_out_decisions(
+    gram: Gram,
+    machines: Sequence[Machine],
+    folds: NDArray[np.intp],
+    without: Callable[[int, NDArray[np.bool_]], Task | float],
+    settings: Settings,
+    watch: Watch,
+) -> list[Vector]:
+    """Return each machine's decision values, made by its twin that was trained without the sample's fold.
+
+    The twins keep the whole Gram matrix: the variables of held-out samples have an empty box. Kernel values are
+    thus shared with the machine itself, the twins start from its solution, and the decision values of held-out
+    samples are part of the twin's residual.
+
+    Parameters
+    ----------
+    gram : Gram
+        Kernel values of all samples.
+    machines : sequence of Machine
+        The machines trained on all samples.
+    folds : array of int
+        Fold of every sample.
+    without : callable
+        ``without(k, held_out)`` returns the task of machine k without the samples marked, or a number: the
+        decision value where there is nothing to train.
+    settings, watch : Settings, Watch
+        As in `train`.
+
+    Returns
+    -------
+    list of arrays
+        One value a sample of the machine.
+    """
+    results = [np.empty(len(machine.samples)) for machine in machines]
+    tasks, targets = [], []
+    for k, machine in enumerate(machines):
+        own = folds[machine.samples]
+        for fold in np.unique(own):
+            held_out = own == fold
+            task = without(k, held_out)
+            if isinstance(task, Task):
+                copies = machine.solution.beta.reshape(-1, len(own))
+                tasks.append(replace(task, start=np.where(held_out, 0.0, copies).ravel()))
+                targets.append((results[k], held_out))
+            else:
+                results[k][held_out] = task
+    twins = train(gram, tasks, settings, watch, first=len(machines))
+    for twin, (result, held_out) in zip(twins, targets, strict=True):
+        result[held_out] = twin.decisions[held_out]
+    return results
+
+
+def keep_values(gram: Gram, n_wanted: int) -> Gram:
+    """Return the Gram matrix with all values computed once, if machines share them and memory allows.
+
+    Parameters
+    ----------
+    gram : Gram
+        Kernel values of all samples.
+    n_wanted : int
+        Samples of all machines together; more than ``gram.n`` where machines overlap.
+    """
+    fits = 8 * gram.n**2 <= _SHARE_FOR_MATRIX * gram.cache_bytes and gram.n <= _MOST_SHARED
+    is_worth_it = n_wanted >= 1.5 * gram.n and not gram.is_cheap and gram.kernel.label != "precomputed"
+    if not (fits and is_worth_it):
+        return gram
+    matrix = gram.in_double().block(np.arange(gram.n))
+    kept = Gram(
+        (matrix + matrix.T) / 2, Kernel("precomputed"), cache_bytes=gram.cache_bytes // 2,
+        precision="single" if gram.precision == "single" else "double", threads=gram.team.size,
+    )  # fmt: skip
+    kept.counts = gram.counts
+    return kept
+
+
+def assemble(
+    kernel: Kernel, X: Any, machines: Sequence[Machine], places: Index, order: Vector | None = None
+) -> Model:
+    """Put machines together into one model over the union of their support vectors.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel.
+    X : array or CSR matrix
+        The samples that the Gram matrix was made of.
+    machines : sequence of Machine
+        The machines.
+    places : int64 array
+        Where each row of X was in the caller's data.
+    order : array, optional
+        Support vectors are sorted by this value of theirs, then by place.
+
+    Returns
+    -------
+    Model
+        One row of coefficients a machine.
+    """
+    n = len(places)
+    coefficients = np.zeros((len(machines), n))
+    for row, machine in zip(coefficients, machines, strict=True):
+        row[machine.samples] = machine.coefficients
+    used = np.flatnonzero(coefficients.any(axis=0))
+    if order is not None:
+        used = used[np.argsort(order[used], kind="stable")]
+    vectors = np.empty((len(used), 0)) if kernel.label == "precomputed" else X[used]
+    intercepts = np.array([machine.intercept for machine in machines])
+    return Model(kernel, vectors, places[used], np.ascontiguousarray(coefficients[:, used]), intercepts)
+
+
+def combined_report(machines: Sequence[Machine], gram: Gram, seconds: float) -> Report:
+    """Sum up the reports of all machines: the worst status and violation, the sums of everything else."""
+    reports = [machine.solution.report for machine in machines]
+    if len(reports) == 1:
+        return reports[0]
+    status = min((report.status for report in reports), key=_SEVERITY.index)
+    n_converged = sum(report.converged for report in reports)
+    used = np.zeros(gram.n, dtype=bool)
+    for machine in machines:
+        used[machine.samples[machine.coefficients != 0]] = True
+    return replace(
+        max(reports, key=lambda report: report.seconds),
+        status=status,
+        message=f"{n_converged} of {len(reports)} machines converged; {MESSAGES[status]}",
+        iterations=sum(report.iterations for report in reports),
+        outer_steps=sum(report.outer_steps for report in reports),
+        violation=float(np.max([report.violation for report in reports])),
+        objective=sum(report.objective for report in reports),
+        gap=sum(report.gap for report in reports),
+        n_support=int(used.sum()),
+        n_bounded=sum(report.n_bounded for report in reports),
+        kernel_evaluations=gram.counts.evaluations,
+        cache_hits=gram.counts.hits,
+        cache_misses=gram.counts.misses,
+        cache_bytes=gram.counts.bytes,
+        seconds=seconds,
+    )
+
+
+def _solve(task: Task, gram: Gram, settings: Settings) -> Solution:
+    solution = solve(task.problem, gram, settings)
+    return polish(task.problem, gram, solution) if solution.report.converged else solution
+
+
+def _settings_of(number: int, task: Task, settings: Settings, watch: Watch) -> Settings:
+    listen: Callable[[Progress], bool] = lambda progress: watch.step(number, progress)  # noqa: E731
+    return replace(settings, callback=listen, time_limit=watch.time_left(), start=task.start)
+
+
+def _machine_of(task: Task, solution: Solution) -> Machine:
+    problem = task.problem
+    coefficients = problem.coefficients(solution.beta)
+    multipliers = solution.multipliers
+    intercept = float(multipliers.mean()) if len(multipliers) else 0.0
+    decisions = (problem.v - solution.residual)[: problem.n_samples] + intercept
+    if task.divide:
+        # Decision values at the two margins are +1 and -1. A margin of zero width cannot be scaled to that.
+        half_width = float(multipliers[1] - multipliers[0]) / 2
+        scale = half_width if half_width > 0 else 1.0
+        coefficients, intercept, decisions = coefficients / scale, intercept / scale, decisions / scale
+    return Machine(task.samples, coefficients, intercept, solution, decisions)
+
+
+def _part_of(gram: Gram, exact: Gram, task: Task, n_workers: int) -> Gram:
+    """The Gram matrix of one task: its samples, its share of the threads and of the cache."""
+    if n_workers == 1 and len(task.samples) == gram.n:
+        return gram
+    part = exact.restrict(task.samples)  # in double precision, so that answers can be checked in it
+    part._set(part.samples, part.kernel, gram.dtype, gram.statistic)
+    part.counts = Counts()
+    part.team = Team(1 if isinstance(gram.samples, CalledKernel) else max(gram.team.size // n_workers, 1))
+    part.cache_bytes = gram.cache_bytes // n_workers
+    return part
+
+
+def _add_counts(total: Counts, part: Counts) -> None:
+    total.evaluations += part.evaluations
+    total.hits += part.hits
+    total.misses += part.misses
+    total.bytes = max(total.bytes, part.bytes)

@@ -1,0 +1,58 @@
+"""Shared fixtures: Hypothesis settings and the public data sets under ``$HINGE_DATA``."""
+
+import lzma
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase
+from hypothesis import settings as hypothesis_settings
+from sklearn.datasets import load_svmlight_file
+
+FEATURES = {"spambase": 57, "a9a": 123, "w8a": 300, "ijcnn1": 22}
+
+hypothesis_settings.register_profile(
+    "repeatable",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    phases=(Phase.explicit, Phase.generate),  # examples are small already: a failing one is shown as it is
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+hypothesis_settings.register_profile(
+    "search", hypothesis_settings.get_profile("repeatable"), derandomize=False
+)
+hypothesis_settings.load_profile("repeatable")
+
+
+@pytest.fixture(autouse=True)
+def _no_test_hangs():
+    """Raise in a test that runs for two minutes: a solver that never ends is a failure, not a frozen suite."""
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def too_long(number, frame):
+        raise TimeoutError("this test ran for more than two minutes")
+
+    before = signal.signal(signal.SIGALRM, too_long)
+    signal.setitimer(signal.ITIMER_REAL, 15, 5)  # again after ten seconds, in case it is tried once more
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(scope="session")
+def real_data():
+    """A function that reads a data set by name as a CSR matrix and its labels."""
+    folder = os.environ.get("HINGE_DATA")
+    if not folder:
+        pytest.skip("HINGE_DATA does not name a folder of xz-compressed LIBSVM data sets")
+
+    def load(name):
+        with lzma.open(Path(folder) / f"{name}.xz") as file:
+            return load_svmlight_file(file, n_features=FEATURES[name], zero_based=False)
+
+    return load

@@ -1,0 +1,38 @@
+"""Seed 004, section 3.3: four samples on which pure maximum gain gets stuck and the hybrid rule does not."""
+
+import numpy as np
+import pytest
+
+from hinge import Gram, Kernel, Settings, solve
+from hinge.formulations import c_svc
+from reference import assert_solved, violation
+
+ROOT3 = np.sqrt(3.0)
+Q = np.array([[2, ROOT3, 1, ROOT3], [ROOT3, 4, ROOT3, 3], [1, ROOT3, 2, ROOT3], [ROOT3, 3, ROOT3, 4]])
+Y = np.array([-1.0, -1.0, 1.0, 1.0])
+K = np.outer(Y, Y) * Q
+C = 0.1
+STUCK = Y * np.array([C, 0, C, 0])
+OPTIMUM = Y * np.array([C, (1 - 2 * C * ROOT3) / 7, C, (1 - 2 * C * ROOT3) / 7])
+
+
+def run(rule, **settings):
+    problem = c_svc(Y, C=C)
+    gram = Gram(K, Kernel("precomputed"), precision="double")
+    return problem, solve(problem, gram, Settings(solver="smo", rule=rule, shrinking=False, **settings))
+
+
+def test_pure_maximum_gain_gets_stuck():
+    problem, solution = run("mg")
+    assert solution.report.status == "stalled"
+    np.testing.assert_array_equal(solution.beta, STUCK)
+    assert violation(solution.beta, K, problem) == pytest.approx(2 * (1 - 2 * C * ROOT3))
+    assert solution.report.message
+
+
+@pytest.mark.parametrize("rule", ["hmg", "second_order", "mvp"])
+@pytest.mark.parametrize("start", [None, STUCK])
+def test_other_rules_converge(rule, start):
+    problem, solution = run(rule, tol=1e-9, start=start)
+    assert_solved(solution, problem, K, 1e-9)
+    np.testing.assert_allclose(solution.beta, OPTIMUM, rtol=1e-8)

@@ -1,0 +1,150 @@
+"""Every way a run can end before or at the optimum, and what it says then."""
+
+import time
+
+import numpy as np
+import pytest
+
+from hinge import Gram, Kernel, Settings, certificate, solve
+from hinge.formulations import c_svc, epsilon_svr, nu_svc
+from reference import assert_feasible, kernel_matrix, objective, violation
+
+SOLVERS = [("block", "second_order"), ("smo", "second_order"), ("smo", "mvp"), ("smo", "hmg")]
+every_solver = pytest.mark.parametrize(("solver", "rule"), SOLVERS)
+
+
+@pytest.fixture(scope="module")
+def noise():
+    """Labels that mean nothing: hard work at a large C."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 10))
+    return X, np.sign(rng.normal(size=3000))
+
+
+@every_solver
+@pytest.mark.parametrize("limit", [1, 25])
+def test_iteration_limit(solver, rule, limit, noise):
+    X, y = noise[0][:300], noise[1][:300]
+    problem = c_svc(y, C=100.0)
+    settings = Settings(solver=solver, rule=rule, max_iter=limit)
+    solution = solve(problem, Gram(X, Kernel("rbf", gamma=0.1)), settings)
+    K = kernel_matrix("rbf", X, X, gamma=0.1)
+    assert solution.report.status == "iteration_limit"
+    assert solution.report.iterations <= limit
+    assert_feasible(solution.beta, problem)
+    assert solution.report.violation == pytest.approx(violation(solution.beta, K, problem), rel=1e-3)
+    assert solution.report.objective == pytest.approx(
+        objective(solution.beta, K, problem), rel=1e-5, abs=1e-12
+    )
+    assert solution.report.objective < 0
+
+
+@every_solver
+def test_time_limit(solver, rule, noise):
+    X, y = noise
+    solve(c_svc(y[:50], C=1.0), Gram(X[:50], Kernel("rbf", gamma=0.1)), Settings(solver=solver, rule=rule))
+    problem = c_svc(y, C=1e6)
+    settings = Settings(solver=solver, rule=rule, tol=1e-9, time_limit=0.3)
+    started = time.perf_counter()
+    solution = solve(problem, Gram(X, Kernel("rbf", gamma=0.01)), settings)
+    elapsed = time.perf_counter() - started
+    assert solution.report.status == "time_limit"
+    assert elapsed < 1.5
+    assert 0.2 < solution.report.seconds <= elapsed
+    assert_feasible(solution.beta, problem)
+    assert solution.report.objective < 0
+
+
+@every_solver
+def test_callback_sees_progress_and_may_stop_the_run(solver, rule, noise):
+    X, y = noise
+    seen = []
+
+    def watch(progress):
+        seen.append(progress)
+        return len(seen) == 2
+
+    problem = c_svc(y, C=1e3)
+    settings = Settings(solver=solver, rule=rule, tol=1e-8, callback=watch)
+    solution = solve(problem, Gram(X, Kernel("rbf", gamma=0.01)), settings)
+    assert len(seen) == 2
+    assert solution.report.status == "interrupted"
+    assert_feasible(solution.beta, problem)
+
+
+@every_solver
+def test_callback_that_never_stops_changes_nothing(solver, rule, noise):
+    X, y = noise[0][:400], noise[1][:400]
+    calls = []
+    problem = c_svc(y, C=10.0)
+
+    def run(callback):
+        settings = Settings(solver=solver, rule=rule, callback=callback)
+        return solve(problem, Gram(X, Kernel("rbf", gamma=0.1)), settings)
+
+    watched, alone = run(lambda progress: calls.append(progress)), run(None)
+    assert calls
+    assert watched.report.status == "converged"
+    np.testing.assert_array_equal(watched.beta, alone.beta)
+
+
+def test_error_in_a_callback_reaches_the_caller(noise):
+    X, y = noise[0][:200], noise[1][:200]
+
+    def broken(progress):
+        raise ZeroDivisionError("from the callback")
+
+    with pytest.raises(ZeroDivisionError, match="from the callback"):
+        solve(c_svc(y, C=10.0), Gram(X, Kernel("rbf", gamma=0.1)), Settings(callback=broken))
+
+
+@every_solver
+@pytest.mark.parametrize("make", [lambda y: c_svc(y, C=10.0), lambda y: epsilon_svr(y, C=10.0, epsilon=0.1)])
+def test_relative_gap_stops_a_run_that_violation_would_not(solver, rule, make, noise):
+    X, y = noise[0][:400], noise[1][:400]
+    problem = make(y)
+
+    def run(**stopping):
+        gram = Gram(X, Kernel("rbf", gamma=0.1), precision="double")
+        return solve(problem, gram, Settings(solver=solver, rule=rule, **stopping)), gram
+
+    by_gap, gram = run(tol=1e-9, gap_tol=1e-2)
+    by_violation, _ = run(tol=1e-9)
+    cert = certificate(problem, gram, by_gap.beta)
+    assert by_gap.report.status == "converged"
+    assert cert.gap <= 1e-2 * abs(cert.dual) * (1 + 1e-6)
+    assert by_gap.report.iterations < by_violation.report.iterations
+    assert by_gap.report.violation > 1e-9
+
+
+@every_solver
+def test_a_solved_problem_has_a_small_reported_gap(solver, rule, noise):
+    X, y = noise[0][:300], noise[1][:300]
+    problem, gram = nu_svc(y, nu=0.4), Gram(X, Kernel("rbf", gamma=0.1))
+    solution = solve(problem, gram, Settings(solver=solver, rule=rule, tol=1e-6))
+    cert = certificate(problem, gram, solution.beta)
+    assert 0 <= cert.gap < 1e-3 * cert.primal
+    assert solution.report.gap == pytest.approx(cert.gap, rel=1e-3, abs=1e-6)
+
+
+@every_solver
+def test_report_counts_the_work(solver, rule, noise):
+    X, y = noise[0][:400], noise[1][:400]
+    gram = Gram(X, Kernel("rbf", gamma=0.1))
+    report = solve(c_svc(y, C=10.0), gram, Settings(solver=solver, rule=rule)).report
+    assert report.solver == solver
+    assert report.iterations > 0
+    assert report.kernel_evaluations >= 400
+    assert report.kernel_evaluations == gram.counts.evaluations
+    assert (report.cache_hits, report.cache_misses) == (gram.counts.hits, gram.counts.misses)
+    assert report.cache_bytes == gram.counts.bytes
+    assert report.seconds > 0
+    if solver == "smo":
+        assert report.rule == rule
+
+
+def test_auto_says_what_it_chose_and_why(noise):
+    X, y = noise[0][:400], noise[1][:400]
+    report = solve(c_svc(y), Gram(X, Kernel("rbf", gamma=0.1)), Settings()).report
+    assert report.solver in ("block", "smo")
+    assert report.reason

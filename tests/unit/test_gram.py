@@ -1,0 +1,95 @@
+"""``Gram``: blocks, updates and exact products over any cache, and what it counts."""
+
+import numpy as np
+import pytest
+
+from hinge import Gram, Kernel
+from reference import kernel_matrix
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, 5))
+K = kernel_matrix("rbf", X, X, gamma=0.2)
+WIDE = RNG.normal(size=(300, 90))  # dear enough for rows to be kept at their first use
+
+
+def grams(rows, **options):
+    """A cheap and a dear kernel whose caches hold so many rows, with their matrices."""
+    budget = {"cache_bytes": rows * 300 * 8, "precision": "double"} | options
+    yield Gram(X, Kernel("rbf", gamma=0.2), **budget), K
+    yield Gram(WIDE, Kernel("rbf", gamma=0.02), **budget), kernel_matrix("rbf", WIDE, WIDE, gamma=0.02)
+    yield Gram(X, Kernel("linear"), **budget), X @ X.T
+
+
+@pytest.mark.parametrize("rows", [2, 3, 50, 300])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_updates_add_up_to_the_product(rows, threads):
+    rng = np.random.default_rng(1)
+    for gram, expected in grams(rows, threads=threads):
+        residual, beta = np.zeros(300), np.zeros(300)
+        for size in (1, 2, 5, 40, 2, 300, 2):
+            index = rng.choice(300, size=size, replace=False)
+            step = rng.normal(size=size)
+            gram.update(residual, index, step)
+            beta[index] += step
+        np.testing.assert_allclose(residual, -expected @ beta, atol=1e-10)
+        np.testing.assert_allclose(gram.product(beta), expected @ beta, atol=1e-10)
+        rows_wanted = np.array([7, 299, 0])
+        np.testing.assert_allclose(
+            gram.product(beta, rows_wanted), (expected @ beta)[rows_wanted], atol=1e-10
+        )
+
+
+@pytest.mark.parametrize("rows", [2, 50, 300])
+@pytest.mark.parametrize("size", [1, 2, 3, 130, 300])
+def test_block_is_the_matrix_of_a_working_set_in_its_order(rows, size):
+    index = np.random.default_rng(2).permutation(300)[:size]
+    for gram, expected in grams(rows):
+        for _ in range(2):  # computed, then perhaps from the cache
+            np.testing.assert_allclose(gram.block(index), expected[np.ix_(index, index)], atol=1e-13)
+
+
+def test_empty_requests():
+    for gram, _ in grams(50):
+        residual = np.ones(300)
+        gram.update(residual, np.zeros(0, np.int64), np.zeros(0))
+        np.testing.assert_array_equal(residual, 1.0)
+        np.testing.assert_array_equal(gram.product(np.zeros(300)), 0.0)
+        assert gram.block(np.zeros(0, np.int64)).shape == (0, 0)
+
+
+def test_product_is_double_whatever_the_rows_are():
+    beta = np.random.default_rng(3).normal(size=300)
+    gram = Gram(X, Kernel("rbf", gamma=0.2), precision="single")
+    assert gram.block(np.arange(3)).dtype == np.float32
+    np.testing.assert_allclose(gram.product(beta), K @ beta, rtol=0, atol=1e-12)
+
+
+def test_kept_rows_are_hits_and_cost_no_evaluation():
+    gram = Gram(WIDE, Kernel("rbf", gamma=0.02), cache_bytes=10 * 300 * 8, precision="double")
+    residual, pair = np.zeros(300), np.array([4, 8])
+    gram.update(residual, pair, np.ones(2))
+    assert (gram.counts.evaluations, gram.counts.hits, gram.counts.misses) == (600, 0, 2)
+    gram.update(residual, pair, np.ones(2))
+    assert (gram.counts.evaluations, gram.counts.hits, gram.counts.misses) == (600, 2, 2)
+    assert gram.counts.bytes == 2 * 300 * 8
+
+
+@pytest.mark.parametrize("rows", [2, 5])
+def test_cache_stays_within_its_budget(rows):
+    rng = np.random.default_rng(4)
+    for gram, _ in grams(rows):
+        for _ in range(20):
+            gram.update(np.zeros(300), rng.choice(300, size=4, replace=False), np.ones(4))
+        assert gram.counts.bytes <= rows * 300 * 8
+
+
+def test_linear_kernel_goes_through_the_weight_vector():
+    gram = Gram(X, Kernel("linear"))
+    gram.update(np.zeros(300), np.arange(100), np.ones(100))
+    assert (gram.counts.evaluations, gram.counts.bytes) == (0, 0)
+
+
+def test_default_cache_is_a_share_of_free_memory_but_untouched():
+    gram = Gram(X, Kernel("rbf"))
+    assert gram.cache_bytes > 1 << 20
+    assert gram.counts.bytes == 0

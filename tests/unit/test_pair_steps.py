@@ -1,0 +1,137 @@
+"""The compiled pair loop on examples small enough to follow by hand."""
+
+import numpy as np
+import pytest
+
+from hinge.solvers import pairwise
+
+INF = np.inf
+
+
+@pytest.mark.parametrize(
+    ("gradient", "curvature", "room_i", "room_j", "expected"),
+    [
+        (2.0, 4.0, 9.0, 9.0, 0.5),  # inside
+        (2.0, 4.0, 0.25, 9.0, 0.25),  # i meets its upper bound
+        (2.0, 4.0, 9.0, 0.125, 0.125),  # j meets its lower bound
+        (2.0, 4.0, 0.25, 0.25, 0.25),  # both at once: a corner
+        (2.0, 4.0, 0.5, 0.5, 0.5),  # the optimum on the corner
+        (2.0, 4.0, 0.0, 9.0, 0.0),  # no room
+        (2.0, 0.0, 3.0, 5.0, 3.0),  # flat: to the end of the segment
+        (2.0, -1.0, 5.0, 3.0, 3.0),  # concave: likewise
+        (2.0, 4.0, INF, INF, 0.5),
+        (2.0, 0.0, INF, INF, INF),  # nothing stops it
+        (2.0, -1.0, INF, 7.0, 7.0),
+    ],
+)
+def test_pair_step(gradient, curvature, room_i, room_j, expected):
+    assert pairwise.pair_step(gradient, curvature, room_i, room_j) == expected
+
+
+def optimise(K, v, lo, hi, rule, *, beta=None, group=None, n_groups=1, max_steps=1, pair=(-1, -1), tol=1e-9):
+    """Run the loop on a full matrix; returns code, steps, violation, β and each group's last pair."""
+    K, v, lo, hi = (np.array(a, dtype=np.float64) for a in (K, v, lo, hi))
+    beta = np.zeros(len(v)) if beta is None else np.array(beta, dtype=np.float64)
+    r = v - K @ beta
+    group = np.zeros(len(v), np.int8) if group is None else np.array(group, np.int8)
+    pairs, tally = np.tile(np.array(pair, dtype=np.int64), (max(n_groups, 1), 1)), np.zeros(2)
+    rows, slots, last_use, start = K, np.arange(len(v)), np.zeros(len(v), np.int64), beta.copy()
+    code, steps, violation, *_ = pairwise.optimise(
+        rows, slots, last_use, K.diagonal().copy(), beta, r, lo, hi, group, n_groups, rule, tol, max_steps, pairs,
+        tally, 0,
+    )  # fmt: skip
+    change = 0.5 * beta @ K @ beta - v @ beta - (0.5 * start @ K @ start - v @ start)
+    assert tally[0] == pytest.approx(change)
+    assert tally[1] >= np.abs(beta - start).sum() * (1 - 1e-12)
+    np.testing.assert_allclose(r, v - K @ beta, atol=1e-12)
+    return code, steps, violation, beta, tuple(pair)
+
+
+# Nine numbers: K of three variables, all of which may move both ways. r = v at zero.
+K = [[2.0, 0.0, 1.5], [0.0, 1.0, 0.0], [1.5, 0.0, 2.0]]
+V = [1.0, -1.0, -0.9]
+WIDE = {"lo": [-9.0] * 3, "hi": [9.0] * 3}
+
+
+def test_maximal_violating_pair():
+    """r = (1, −1, −0.9): largest and smallest."""
+    assert optimise(K, V, **WIDE, rule=pairwise.MVP)[-1] == (0, 1)
+
+
+def test_second_order_prefers_the_larger_gain():
+    """With i = 0: j = 1 gains 2² / 3, j = 2 gains 1.9² / (2 + 2 − 3)."""
+    assert optimise(K, V, **WIDE, rule=pairwise.SECOND_ORDER)[-1] == (0, 2)
+
+
+def test_second_order_skips_what_may_not_fall():
+    bounds = {"lo": [-9.0, -9.0, 0.0], "hi": [9.0] * 3}
+    assert optimise(K, V, **bounds, rule=pairwise.SECOND_ORDER)[-1] == (0, 1)
+
+
+@pytest.mark.parametrize("rule", [pairwise.MG, pairwise.HMG])
+def test_maximum_gain_keeps_a_variable_of_the_last_pair(rule):
+    """From the last pair (1, 2) the gains are 4/6 (0, 1), 3.61/2 (0, 2) and 0.01/6 (2, 1)."""
+    assert optimise(K, V, **WIDE, rule=rule, pair=(1, 2))[-1] == (0, 2)
+
+
+def test_maximum_gain_counts_the_box():
+    """β₀ can rise by 0.0005 only, so that the pair (2, 1) gains more than (0, 1) or (0, 2)."""
+    bounds = {"lo": [-9.0] * 3, "hi": [0.0005, 9.0, 9.0]}
+    assert optimise(K, V, **bounds, rule=pairwise.MG, pair=(1, 2))[-1] == (2, 1)
+
+
+def test_hybrid_takes_the_maximal_violating_pair_when_the_last_one_is_at_its_bounds():
+    """The pair (2, 3) sits at its bounds; (0, 1), which shares nothing with it, violates most."""
+    K4, v = np.eye(4), [5.0, -5.0, 1.0, -1.0]
+    state = {"lo": [-9, -9, 0, -1], "hi": [9, 9, 1, 0], "beta": [0.0, 0.0, 1.0, -1.0], "pair": (2, 3)}
+    assert optimise(K4, v, **state, rule=pairwise.HMG)[-1] == (0, 1)
+
+
+def test_groups_are_never_mixed():
+    """The worst pair overall, (0, 3), lies across two groups; the worst inside one is (2, 3)."""
+    v = [5.0, 4.0, 3.0, -5.0]
+    wide = {"lo": [-9] * 4, "hi": [9] * 4}
+    for rule in (pairwise.MVP, pairwise.SECOND_ORDER, pairwise.MG, pairwise.HMG):
+        *_, beta, pair = optimise(np.eye(4), v, **wide, rule=rule, group=[0, 0, 1, 1], n_groups=2)
+        assert pair == (2, 3)
+        np.testing.assert_array_equal(beta, [0, 0, 4, -4])
+
+
+@pytest.mark.parametrize("rule", [pairwise.MVP, pairwise.SECOND_ORDER, pairwise.MG, pairwise.HMG])
+def test_single_steps_without_groups(rule):
+    """K = diag(1, 4): v = (3, 4) wants β = (3, 1), each variable alone; the bound 2 cuts the first."""
+    code, steps, violation, beta, _ = optimise(
+        np.diag([1.0, 4.0]), [3.0, 4.0], [0, 0], [2, 2], rule, n_groups=0, max_steps=10
+    )  # fmt: skip
+    assert (code, steps, violation) == (pairwise.CONVERGED, 2, 0.0)
+    np.testing.assert_array_equal(beta, [2.0, 1.0])
+
+
+@pytest.mark.parametrize("rule", [pairwise.MVP, pairwise.SECOND_ORDER])
+def test_bounds_are_assigned_not_approached(rule):
+    """0.1 + 0.2 is not 0.3 in floating point: the variable must still land on its bound."""
+    code, _, violation, beta, _ = optimise(
+        np.eye(2), [9.0, -9.0], [-0.5, -0.3], [0.3, 0.5], rule, beta=[0.1, -0.1], max_steps=5
+    )  # fmt: skip
+    assert (code, violation) == (pairwise.CONVERGED, 0.0)
+    np.testing.assert_array_equal(beta, [0.3, -0.3])
+
+
+def test_why_the_loop_returns():
+    flat = {"lo": [0, -INF], "hi": [INF, 0], "rule": pairwise.SECOND_ORDER, "max_steps": 5}
+    assert optimise(np.ones((2, 2)), [1, -1], **flat)[0] == pairwise.UNBOUNDED
+    assert optimise(np.eye(2), [1, -1], **flat)[0] == pairwise.CONVERGED
+    assert optimise(K, V, **WIDE, rule=pairwise.MVP, max_steps=2)[:2] == (pairwise.STEP_LIMIT, 2)
+
+
+def test_a_missing_row_is_asked_for_and_nothing_moves():
+    K2, beta, r = np.eye(2), np.zeros(2), np.array([1.0, -1.0])
+    rows, slots, last_use = K2[:1].copy(), np.array([0, -1]), np.zeros(1, np.int64)
+    lo, hi, group = np.array([0.0, -1.0]), np.array([1.0, 0.0]), np.zeros(2, np.int8)
+    code, steps, _, first, second, _ = pairwise.optimise(
+        rows, slots, last_use, np.ones(2), beta, r, lo, hi, group, 1, pairwise.SECOND_ORDER, 1e-9, 10,
+        np.full((1, 2), -1, np.int64), np.zeros(2), 0,
+    )  # fmt: skip
+    assert (code, steps) == (pairwise.NEEDS_ROWS, 0)
+    assert 1 in (first, second)
+    np.testing.assert_array_equal(beta, 0.0)
