@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 Index = NDArray[np.int64]
 
-MIN_ROWS = 2  # a pair of variables needs both its rows at once
+MIN_ROWS = 3  # maximum gain looks at the rows of the last pair and needs that of a new partner
 
 
 class RowCache:
@@ -28,7 +28,7 @@ class RowCache:
     dtype : dtype
         Type of the values.
     budget : int
-        Most bytes to use; two rows are always kept, whatever it says.
+        Most bytes to use; three rows are always kept, whatever it says.
 
     Attributes
     ----------
@@ -41,9 +41,9 @@ class RowCache:
 
     Examples
     --------
-    >>> cache = RowCache(n_keys=5, width=3, dtype=np.float32, budget=2 * 3 * 4)
-    >>> cache.admit(np.array([0, 1])), cache.find(np.array([0])), cache.admit(np.array([4]))
-    (array([0, 1]), array([0]), array([1]))
+    >>> cache = RowCache(n_keys=5, width=3, dtype=np.float32, budget=3 * 3 * 4)
+    >>> cache.admit(np.array([0, 1, 2])), cache.find(np.array([0, 2])), cache.admit(np.array([4]))
+    (array([0, 1, 2]), array([0, 2]), array([1]))
     >>> cache.find(np.array([0, 1, 4]))
     array([ 0, -1,  1])
     """

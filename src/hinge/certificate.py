@@ -73,7 +73,7 @@ def certificate(problem: DualProblem, gram: Gram, beta: Vector) -> Certificate:
     >>> round(cert.dual, 6), round(cert.primal, 6), cert.violation <= 1e-3
     (2.0, 2.0, True)
     """
-    beta = np.asarray(beta, dtype=np.float64)
+    beta = problem.check_point(beta)
     product = gram.product(problem.coefficients(beta))
     residual = (problem.v.reshape(-1, problem.n_samples) - product).ravel()
     outside = np.maximum(problem.lo - beta, beta - problem.hi)

@@ -76,7 +76,7 @@ def votes_with_confidence(decisions: Vector, n_classes: int) -> Vector:
     for column, (i, j) in enumerate(duels(n_classes)):
         confidence[:, i] += decisions[:, column]
         confidence[:, j] -= decisions[:, column]
-    return count_votes(decisions, n_classes) + confidence / (3 * (np.abs(confidence) + 1))
+    return np.asarray(count_votes(decisions, n_classes) + confidence / (3 * (np.abs(confidence) + 1)))
 
 
 def by_opponent(coefficients: Vector, classes: NDArray[np.intp], n_classes: int) -> Vector:

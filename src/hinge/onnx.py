@@ -19,8 +19,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from skl2onnx import update_registered_converter
-from skl2onnx.algebra.onnx_ops import (
+from skl2onnx import update_registered_converter  # type: ignore[import-untyped]
+from skl2onnx.algebra.onnx_ops import (  # type: ignore[import-untyped]
     OnnxAbs,
     OnnxAdd,
     OnnxArgMax,
@@ -42,14 +42,14 @@ from skl2onnx.algebra.onnx_ops import (
     OnnxTanh,
     OnnxUnsqueeze,
 )
-from skl2onnx.common.data_types import (
+from skl2onnx.common.data_types import (  # type: ignore[import-untyped]
     DoubleTensorType,
     FloatTensorType,
     Int64TensorType,
     StringTensorType,
     guess_numpy_type,
 )
-from skl2onnx.proto import onnx_proto
+from skl2onnx.proto import onnx_proto  # type: ignore[import-untyped]
 
 from hinge.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from hinge.multiclass import duels
@@ -234,9 +234,7 @@ def _convert_one_class(scope: Any, operator: Any, container: Any) -> None:
         OnnxCast, graph.node(OnnxGreater, graph.constant(0.0), decisions), to=onnx_proto.TensorProto.INT64
     )
     minus_two, one = np.array([-2], np.int64), np.array([1], np.int64)
-    signs = graph.node(
-        OnnxAdd, graph.node(OnnxMul, is_outlier, minus_two), one, output_names=operator.outputs[:1]
-    )
+    signs = graph.node(OnnxAdd, graph.node(OnnxMul, is_outlier, minus_two), one, output_names=operator.outputs[:1])
     values = graph.node(OnnxIdentity, decisions, output_names=operator.outputs[1:])
     signs.add_to(scope, container)
     values.add_to(scope, container)
@@ -244,18 +242,14 @@ def _convert_one_class(scope: Any, operator: Any, container: Any) -> None:
 
 def register() -> None:
     """Register the converters; importing this module has done so already."""
-    for estimator in (SVC, NuSVC):
-        update_registered_converter(
-            estimator, f"Hinge{estimator.__name__}", _classifier_shapes, _convert_classifier,
-            options={"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True]},
-        )  # fmt: skip
-    for estimator in (SVR, NuSVR):
-        update_registered_converter(
-            estimator, f"Hinge{estimator.__name__}", _regressor_shapes, _convert_regressor
-        )
-    update_registered_converter(
-        OneClassSVM, "HingeOneClassSVM", _one_class_shapes, _convert_one_class
-    )
+    options = {"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True]}
+    for classifier in (SVC, NuSVC):
+        name = f"Hinge{classifier.__name__}"
+        update_registered_converter(classifier, name, _classifier_shapes, _convert_classifier, options=options)
+    for regressor in (SVR, NuSVR):
+        name = f"Hinge{regressor.__name__}"
+        update_registered_converter(regressor, name, _regressor_shapes, _convert_regressor)
+    update_registered_converter(OneClassSVM, "HingeOneClassSVM", _one_class_shapes, _convert_one_class)
 
 
 register()

@@ -150,7 +150,9 @@ def fit_sigmoid(decisions: Vector, is_positive: NDArray[np.bool_], weights: Vect
         direction = -np.linalg.solve(hessian, gradient)
         slope, length = float(gradient @ direction), 1.0
         while length >= _SMALLEST_STEP:
-            new = _likelihood_loss(decisions, target, weights, A + length * direction[0], B + length * direction[1])
+            new = _likelihood_loss(
+                decisions, target, weights, A + length * direction[0], B + length * direction[1]
+            )
             if new < loss + 1e-4 * length * slope:
                 A, B, loss = A + length * direction[0], B + length * direction[1], new
                 break

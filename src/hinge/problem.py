@@ -15,6 +15,7 @@ problem without groups has no sum to keep: its multiplier is zero and each varia
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,16 +77,21 @@ class DualProblem:
         """Add up the variables of each sample: Σβ over the variables that belong to it."""
         return beta.reshape(-1, self.n_samples).sum(axis=0)
 
-    def project(self, beta: Vector) -> Vector:
+    def check_point(self, beta: Any, name: str = "beta") -> Vector:
+        """Return ``beta`` as an array of one finite value per variable, or raise ValueError."""
+        beta = np.asarray(beta, dtype=np.float64)
+        if beta.shape != self.v.shape:
+            raise ValueError(f"{name} must have one value per variable: shape {self.v.shape}, got {beta.shape}")
+        if not np.isfinite(beta).all():
+            raise ValueError(f"{name} contains NaN or infinity; every value must be finite")
+        return beta
+
+    def project(self, beta: Any) -> Vector:
         """Return the feasible point nearest to ``beta``.
 
         In each group that is ``clip(β − λ, lo, hi)`` for the shift λ at which the sum comes out right.
         """
-        beta = np.asarray(beta, dtype=np.float64)
-        if beta.shape != self.v.shape:
-            raise ValueError(f"a start needs one value per variable: expected shape {self.v.shape}, got {beta.shape}")
-        if not np.isfinite(beta).all():
-            raise ValueError("the start contains NaN or infinity; a warm start must be finite")
+        beta = self.check_point(beta, "the start")
         projected = np.clip(beta, self.lo, self.hi)
         for g, target in enumerate(self.sums):
             members = np.flatnonzero(self.group == g)

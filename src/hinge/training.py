@@ -124,12 +124,16 @@ def train(
     >>> machine.coefficients.round(9), round(machine.intercept, 9)
     (array([ 0., -2.,  2.,  0.]), -3.0)
     """
+    if not tasks:
+        return []
     settings, watch = settings or Settings(), watch or Watch(n_machines=len(tasks))
     n_workers = min(gram.team.size, len(tasks))
     exact = gram.in_double()
 
     def run(number: int) -> Machine:
         task = tasks[number]
+        if watch.is_stopped:
+            return _machine_of(task, _not_begun(task, gram))
         watch.begin(first + number)
         part = _part_of(gram, exact, task, n_workers)
         solution = _solve(task, part, _settings_of(first + number, task, settings, watch))
@@ -298,6 +302,19 @@ def combined_report(machines: Sequence[Machine], gram: Gram, seconds: float) -> 
 def _solve(task: Task, gram: Gram, settings: Settings) -> Solution:
     solution = solve(task.problem, gram, settings)
     return polish(task.problem, gram, solution) if solution.report.converged else solution
+
+
+def _not_begun(task: Task, gram: Gram) -> Solution:
+    """What a stopped fit knows of a task it did not come to: where it would have started."""
+    problem, unknown = task.problem, float("nan")
+    beta = np.zeros(problem.n_variables) if task.start is None else problem.project(task.start)
+    report = Report(
+        status=Status.INTERRUPTED, message="the fit was stopped before this machine was begun", solver="none",
+        rule="none", reason="not begun", precision=gram.precision, storage=gram.samples.storage, iterations=0,
+        outer_steps=0, violation=unknown, objective=0.0, gap=unknown, n_support=int(np.count_nonzero(beta)),
+        n_bounded=0, kernel_evaluations=0, cache_hits=0, cache_misses=0, cache_bytes=0, seconds=0.0,
+    )  # fmt: skip
+    return Solution(beta, problem.v.copy(), np.zeros(problem.n_groups), report)
 
 
 def _settings_of(number: int, task: Task, settings: Settings, watch: Watch) -> Settings:

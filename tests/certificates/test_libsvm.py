@@ -59,7 +59,15 @@ def test_objective_and_decisions_agree(formulation, kernel, C, solver, data):
     assert objective(solution.beta, K, problem) == pytest.approx(peer.objective, rel=1e-6)
     decisions = K @ coefficients(formulation, solution, len(y)) + intercept(formulation, solution)
     expected = K @ peer.coef + peer.intercept
-    np.testing.assert_allclose(decisions, expected, rtol=0, atol=2e-5 * np.abs(expected).max())
+    if not has_free_variable_in_each_group(solution.beta, problem):  # then only differences are determined
+        decisions, expected = decisions - decisions.mean(), expected - expected.mean()
+    np.testing.assert_allclose(decisions, expected, rtol=0, atol=3e-4 * np.abs(expected).max())
+
+
+def has_free_variable_in_each_group(beta, problem):
+    inside = 1e-9 * (problem.hi - problem.lo)
+    free = (problem.lo + inside < beta) & (beta < problem.hi - inside)
+    return len(np.unique(problem.group[free])) == len(problem.sums)
 
 
 def coefficients(formulation, solution, n):
@@ -88,7 +96,7 @@ def test_classifier_decides_like_libsvm(kernel, data):
     model = SVC(kernel=kernel, tol=1e-7, **parameters).fit(X, labels)
     unseen = np.random.default_rng(8).normal(size=(30, 4)) + 1.0
     expected = kernel_matrix(kernel, unseen, X, **parameters) @ peer.coef + peer.intercept
-    np.testing.assert_allclose(model.decision_function(unseen), expected, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(model.decision_function(unseen), expected, rtol=0, atol=1e-5 * np.abs(expected).max())
     np.testing.assert_array_equal(model.predict(unseen), np.where(expected > 0, 1, -1))
-    np.testing.assert_array_equal(model.support_, np.flatnonzero(peer.coef))
+    np.testing.assert_array_equal(np.sort(model.support_), np.flatnonzero(peer.coef))
     assert model.intercept_[0] == pytest.approx(peer.intercept, abs=1e-5)

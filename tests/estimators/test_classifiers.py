@@ -138,9 +138,7 @@ def test_callable_kernel_is_asked_for_support_vectors_only_when_predicting(blobs
 def test_callable_kernel_may_return_sparse(blobs):
     X, y = blobs
     machine = SVC(kernel=lambda a, b: a @ b.T).fit(sp.csr_array(X), y)
-    np.testing.assert_array_equal(
-        machine.predict(sp.csr_array(X)), SVC(kernel="linear").fit(X, y).predict(X)
-    )
+    np.testing.assert_array_equal(machine.predict(sp.csr_array(X)), SVC(kernel="linear").fit(X, y).predict(X))
 
 
 def test_callable_kernel_on_strings():
@@ -155,7 +153,9 @@ def test_callable_kernel_on_strings():
 def test_labels_of_any_type(blobs):
     X, y = blobs
     names = np.array(["x", "y", "z"], dtype=object)[y]
-    np.testing.assert_array_equal(SVC().fit(X, names).predict(X), np.array(["x", "y", "z"])[SVC().fit(X, y).predict(X)])
+    np.testing.assert_array_equal(
+        SVC().fit(X, names).predict(X), np.array(["x", "y", "z"])[SVC().fit(X, y).predict(X)]
+    )
 
 
 def test_nu_bounds_the_share_of_support_vectors(blobs):

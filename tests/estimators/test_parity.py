@@ -74,7 +74,7 @@ def test_agrees_with_sklearn(pair):
 
 
 def check_support(ours, theirs, X, y, tolerance):
-    """Support vectors that only one of them has are degenerate: they lie on the margin, where weight is optional."""
+    """Support vectors that only one of them has are degenerate: they lie on the margin."""
     only_one = np.setxor1d(ours.support_, theirs.support_)
     assert len(only_one) < 0.05 * len(y)
     if len(only_one):

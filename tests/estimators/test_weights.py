@@ -69,12 +69,10 @@ def test_zero_weight_with_a_precomputed_kernel(estimator, data):
     np.testing.assert_allclose(machine.predict(K), alone.predict(K[:, kept]), atol=1e-8)
 
 
-def test_scale_of_weights_is_the_scale_of_C(data):
+def test_scale_of_weights_is_the_scale_of_the_price(data):
     X, y, _ = data
     doubled = SVC(C=1.0).fit(X, y, sample_weight=np.full(len(y), 2.0))
-    np.testing.assert_allclose(
-        doubled.decision_function(X), SVC(C=2.0).fit(X, y).decision_function(X), rtol=1e-7
-    )
+    np.testing.assert_allclose(doubled.decision_function(X), SVC(C=2.0).fit(X, y).decision_function(X), rtol=1e-7)
 
 
 @pytest.mark.parametrize("estimator", [SVC, NuSVC])

@@ -29,7 +29,7 @@ def test_pair_step(gradient, curvature, room_i, room_j, expected):
 
 
 def optimise(K, v, lo, hi, rule, *, beta=None, group=None, n_groups=1, max_steps=1, pair=(-1, -1), tol=1e-9):
-    """Run the loop on a full matrix; returns code, steps, violation, β and each group's last pair."""
+    """Run the loop on a full matrix; returns code, steps, violation, β and the last group's last pair."""
     K, v, lo, hi = (np.array(a, dtype=np.float64) for a in (K, v, lo, hi))
     beta = np.zeros(len(v)) if beta is None else np.array(beta, dtype=np.float64)
     r = v - K @ beta
@@ -44,7 +44,7 @@ def optimise(K, v, lo, hi, rule, *, beta=None, group=None, n_groups=1, max_steps
     assert tally[0] == pytest.approx(change)
     assert tally[1] >= np.abs(beta - start).sum() * (1 - 1e-12)
     np.testing.assert_allclose(r, v - K @ beta, atol=1e-12)
-    return code, steps, violation, beta, tuple(pair)
+    return code, steps, violation, beta, tuple(int(t) for t in pairs[-1])
 
 
 # Nine numbers: K of three variables, all of which may move both ways. r = v at zero.

@@ -45,9 +45,9 @@ def test_infinite_bounds():
 
 
 def test_what_does_not_fit_is_refused():
-    with pytest.raises(ValueError, match=r"beta.*\(4,\).*\(3,\)"):
+    with pytest.raises(ValueError, match=r"\(4,\).*\(3,\)"):
         c_svc(Y).project(np.zeros(3))
-    with pytest.raises(ValueError, match=r"(?i)beta.*nan"):
+    with pytest.raises(ValueError, match=r"(?i)nan"):
         c_svc(Y).project(np.array([0.0, np.nan, 0, 0]))
 
 

@@ -205,7 +205,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def _resolve_kernel(self, data: TrainingData) -> Kernel:
         if callable(self.kernel):
             self._gamma = 0.0
-            return Kernel(RowKernel(self.kernel, is_opaque=getattr(data.X, "dtype", None) == object))
+            return Kernel(RowKernel(self.kernel, is_opaque=getattr(data.X, "dtype", np.dtype(float)).kind == "O"))
         uses_gamma = self.kernel not in ("precomputed", "linear")
         self._gamma = resolve_gamma(self.gamma, data.X, data.weights) if uses_gamma else 0.0
         return Kernel(self.kernel, gamma=self._gamma, coef0=float(self.coef0), degree=int(self.degree))
@@ -239,7 +239,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     ) -> list[Vector] | None:
         """Decisions by five folds, drawn by ``random_state``; None if the fit was stopped."""
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        has_content = data.X.dtype != object and self.kernel != "precomputed"
+        has_content = data.X.dtype.kind != "O" and self.kernel != "precomputed"
         strata = getattr(self, "_codes", np.zeros(len(data.places), np.intp))
         by_place = None if has_content else data.places
         folds = folds_by_content(data.X, strata, data.weights, seed, by_place)
@@ -277,9 +277,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     # ------------------------------------------------------------------ attributes
 
-    def _set_common(
-        self, data: TrainingData, gram: Gram, machines: Sequence[Machine], started: float
-    ) -> None:
+    def _set_common(self, data: TrainingData, gram: Gram, machines: Sequence[Machine], started: float) -> None:
         model = self._model
         self.support_ = model.support.astype(np.int32)
         self.support_vectors_ = model.support_vectors

@@ -39,9 +39,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         "break_ties": ["boolean"],
     }
 
-    def _two_class_task(
-        self, k: int, members: Index, y: Vector, weights: Vector, class_weights: Vector
-    ) -> Task:
+    def _two_class_task(self, k: int, members: Index, y: Vector, weights: Vector, class_weights: Vector) -> Task:
         """Return the task of machine k: labels ±1, sample weights and the class weights of the samples."""
         raise NotImplementedError
 
@@ -200,8 +198,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         check_is_fitted(self)
         if not hasattr(self, "_sigmoids"):
             raise NotFittedError(
-                f"this {type(self).__name__} has no probabilities: it was fitted with probability=False, or its fit "
-                "was stopped; call fit again"
+                f"this {type(self).__name__} has no probabilities: it was fitted with probability=False, or its "
+                "fit was stopped; call fit again"
             )
         return self._probabilities(self._decide(X))
 

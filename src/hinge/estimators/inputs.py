@@ -128,15 +128,15 @@ def resolve_gamma(gamma: str | float, X: Any, weights: Vector) -> float:
     if not isinstance(gamma, str):
         return float(gamma)
     if gamma == "auto":
-        return 1.0 / X.shape[1]
+        return 1.0 / int(X.shape[1])
     variance = _variance(X, weights)
-    return 1.0 / (X.shape[1] * variance) if variance != 0 else 1.0
+    return 1.0 / (int(X.shape[1]) * variance) if variance != 0 else 1.0
 
 
 def _variance(X: Any, weights: Vector) -> float:
-    if isinstance(X, np.ndarray) and X.ndim == 2 and (X == X.flat[0]).all():
+    if not sp.issparse(X) and X.size and X.min() == X.max():
         return 0.0  # exactly, whatever rounding makes of the mean
-    total = float(weights.sum()) * X.shape[1]
+    total = float(weights.sum()) * int(X.shape[1])
     mean = float(weights @ _row_sums(X, 0.0, 1)) / total
     if not sp.issparse(X):
         return float(weights @ _row_sums(X, mean, 2)) / total

@@ -150,9 +150,7 @@ class NuSVC(KernelClassifier):
         self._tell_lowered(len(tasks))
         return tasks
 
-    def _two_class_task(
-        self, k: int, members: Index, y: Vector, weights: Vector, class_weights: Vector
-    ) -> Task:
+    def _two_class_task(self, k: int, members: Index, y: Vector, weights: Vector, class_weights: Vector) -> Task:
         if k in self._prices:
             return Task(members, c_svc(y, self._prices[k], weights * class_weights))
         nu, limit = float(self.nu), _largest_nu(y, weights)
@@ -175,8 +173,8 @@ class NuSVC(KernelClassifier):
                 f"{largest:.6g}"
             )
         warnings.warn(
-            f"nu = {self.nu:g} is infeasible for {len(self._limits)} of {n_pairs} pairs of classes, whose sizes differ "
-            f"too much; each of them takes its largest feasible nu, {smallest:.6g} at the least",
+            f"nu = {self.nu:g} is infeasible for {len(self._limits)} of {n_pairs} pairs of classes, whose sizes "
+            f"differ too much; each of them takes its largest feasible nu, {smallest:.6g} at the least",
             stacklevel=6,
         )
 

@@ -33,8 +33,8 @@ _ROUNDING = 1e-12
 class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
     """Novelty detection: the region where most of the data lies.
 
-    Finds a function that is positive on a region with at least a share 1 − ν of the samples, as far from the origin
-    of the kernel's space as possible.
+    Finds a function that is positive on a region with at least a share 1 − ν of the samples, as far from the
+    origin of the kernel's space as possible.
 
     Parameters
     ----------
@@ -234,8 +234,8 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         decisions = self.decision_function(X)
         if not hasattr(self, "density_marks_"):
             raise NotFittedError(
-                "this OneClassSVM has no probabilities: it was fitted with probability=False, or its fit was stopped; "
-                "call fit again"
+                "this OneClassSVM has no probabilities: it was fitted with probability=False, or its fit was "
+                "stopped; call fit again"
             )
         normal = normality(decisions, self.density_marks_)
         return np.column_stack([1 - normal, normal])

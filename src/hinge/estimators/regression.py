@@ -73,8 +73,8 @@ class KernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
 class SVR(KernelRegressor):
     """ε-support vector regression.
 
-    Finds a function that stays within ε of the targets, as flat as possible, at a price C for every unit by which a
-    target lies outside that tube.
+    Finds a function that stays within ε of the targets, as flat as possible, at a price C for every unit by
+    which a target lies outside that tube.
 
     Parameters
     ----------
@@ -185,8 +185,8 @@ class SVR(KernelRegressor):
 class NuSVR(KernelRegressor):
     """ν-support vector regression.
 
-    As `SVR`, but ν takes the place of ε: at most a share ν of the samples lies outside the tube, and the tube is as
-    narrow as that allows.
+    As `SVR`, but ν takes the place of ε: at most a share ν of the samples lies outside the tube, and the tube is
+    as narrow as that allows.
 
     Parameters
     ----------

@@ -19,9 +19,9 @@ from hinge.training import Task
 class SVC(KernelClassifier):
     """C-support vector classification, for two classes or many.
 
-    Finds the function f(x) = Σ coefficient · k(support vector, x) + intercept that separates two classes by a wide
-    margin, at a price C for every unit by which a sample falls short of it. Many classes are told apart by one such
-    machine for each pair.
+    Finds the function f(x) = Σ coefficient · k(support vector, x) + intercept that separates two classes by a
+    wide margin, at a price C for every unit by which a sample falls short of it. Many classes are told apart by
+    one such machine for each pair.
 
     Parameters
     ----------
@@ -152,7 +152,5 @@ class SVC(KernelClassifier):
         self.warm_start = warm_start
         self.callback = callback
 
-    def _two_class_task(
-        self, k: int, members: Index, y: Vector, weights: Vector, class_weights: Vector
-    ) -> Task:
+    def _two_class_task(self, k: int, members: Index, y: Vector, weights: Vector, class_weights: Vector) -> Task:
         return Task(members, c_svc(y, float(self.C), weights * class_weights, bool(self.fit_intercept)))

@@ -16,7 +16,7 @@ from hinge.solvers.run import Run, Stop
 from hinge.solvers.shrinking import shrinking_block, shrinking_smo
 from hinge.solvers.state import State
 from hinge.solvers.working_set import SMALLEST_SET
-from hinge.threads import Cancelled
+from hinge.threads import Cancelled, blas_on_one_thread
 
 # Aim a little below the tolerance, so that what rounding moves afterwards stays within it.
 _AIM = 0.9
@@ -64,9 +64,9 @@ def solve(problem: DualProblem, gram: Gram, settings: Settings | None = None) ->
     run = Run(settings, problem, gram.team)
     if gram.precision == "single" and needs_double(problem, gram, settings.tol):
         gram = gram.in_double()
-    beta = problem.start if settings.start is None else problem.project(np.asarray(settings.start))
+    beta = problem.start if settings.start is None else problem.project(settings.start)
     state = State(problem, gram, beta.copy(), problem.v.copy(), is_stale=bool(beta.any()))
-    with run:
+    with run, blas_on_one_thread():
         try:
             if state.is_stale:
                 _rebuild_residual(state)

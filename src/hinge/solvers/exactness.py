@@ -15,8 +15,8 @@ from hinge.gram import Gram
 from hinge.problem import DualProblem
 from hinge.solvers.state import SINGLE_ERROR, State
 
-# Residuals may be off by this share of the tolerance before they are computed anew.
-_DRIFT_ALLOWED = 0.05
+# Double-precision steps may move the residual by this share of the tolerance before it is computed anew.
+_DRIFT_ALLOWED = 0.01
 
 # A variable is out of reach when it is further from the margin than this many times the largest error found.
 _SAFETY = 10.0
@@ -24,7 +24,7 @@ _SAFETY = 10.0
 _FIRST_WIDTH_IN_TOL = 20.0
 
 # Single precision is not even tried where the rounding of one full step exceeds the tolerance this many times.
-_HOPELESS = 30.0
+_HOPELESS = 3.0
 
 
 def needs_double(problem: DualProblem, gram: Gram, tol: float) -> bool:
@@ -41,7 +41,7 @@ def needs_double(problem: DualProblem, gram: Gram, tol: float) -> bool:
 
 def is_exact(state: State, tol: float) -> bool:
     """Whether rounding cannot have moved the residual by a relevant share of ``tol``."""
-    return state.drift <= _DRIFT_ALLOWED * tol
+    return state.drift <= (_DRIFT_ALLOWED * tol if state.gram.precision == "double" else 0.0)
 
 
 def refresh(state: State, tol: float) -> None:

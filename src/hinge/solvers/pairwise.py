@@ -331,6 +331,9 @@ def optimise(
             if rule == MG or not (_is_at_bound(first, beta, lo, hi) and _is_at_bound(second, beta, lo, hi)):
                 if slot_of[first % n] < 0 or slot_of[second % n] < 0:
                     return NEEDS_ROWS, steps, violation, first % n, second % n, clock
+                clock += 1
+                last_use[slot_of[first % n]] = clock
+                last_use[slot_of[second % n]] = clock
                 i, j, steepest = _related_pair(pair[g], rows, slot_of, diagonal, flat, beta, r, lo, hi, group)
                 if steepest < _SETTLED * tol:
                     if rule == MG:

@@ -21,6 +21,7 @@ RULES = {
 # Rows computed beside a missing one: those of the worst violators are likely to be asked for next, and a
 # product of several rows costs little more than one.
 _PREFETCHED = 16
+_SLOTS_PER_PREFETCH = 16  # in a small cache guesses would push out what is known to be needed
 
 
 def solve_smo(state: State, tol: float, run: Run, pair: Index, max_steps: int) -> bool:
@@ -76,7 +77,7 @@ def solve_smo(state: State, tol: float, run: Run, pair: Index, max_steps: int) -
 def _fetch(state: State, needed: list[int]) -> None:
     """Bring the ``needed`` rows into the cache, and those of the worst violators while we are at it."""
     gram, problem = state.gram, state.problem
-    room = min(_PREFETCHED, gram.cache.capacity // 4)
+    room = min(_PREFETCHED, gram.cache.capacity // _SLOTS_PER_PREFETCH)
     if room > 0:
         growing = np.where(state.beta < problem.hi, state.residual, -np.inf)
         falling = np.where(state.beta > problem.lo, -state.residual, -np.inf)

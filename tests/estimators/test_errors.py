@@ -1,0 +1,168 @@
+"""Bad input: scikit-learn's error types, and messages that say what to do."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import NotFittedError
+
+from hinge import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+
+X = np.random.default_rng(0).normal(size=(20, 3))
+Y = np.arange(20) % 2
+ALL = [SVC, NuSVC, SVR, NuSVR, OneClassSVM]
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_unfitted(estimator):
+    with pytest.raises(NotFittedError):
+        estimator().predict(X)
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_predicting_with_other_features_says_both_numbers(estimator):
+    with pytest.raises(ValueError, match=r"X has 2 features.*expecting 3 features"):
+        estimator().fit(X, Y).predict(X[:, :2])
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_negative_weights(estimator):
+    weight = np.ones(20)
+    weight[4] = -1.0
+    with pytest.raises(ValueError, match=r"Negative values.*-1 at position 4"):
+        estimator().fit(X, Y, sample_weight=weight)
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_all_weights_zero(estimator):
+    with pytest.raises(ValueError, match="at least one"):
+        estimator().fit(X, Y, sample_weight=np.zeros(20))
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_weights_of_the_wrong_length(estimator):
+    with pytest.raises(ValueError, match=r"sample_weight.shape == \(3,\)"):
+        estimator().fit(X, Y, sample_weight=np.ones(3))
+
+
+@pytest.mark.parametrize("estimator", ALL)
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_not_finite(estimator, value):
+    bad = X.copy()
+    bad[3, 1] = value
+    with pytest.raises(ValueError, match=r"(NaN|infinity)"):
+        estimator().fit(bad, Y)
+    with pytest.raises(ValueError, match=r"(NaN|infinity)"):
+        estimator().fit(X, Y).predict(bad)
+
+
+@pytest.mark.parametrize("estimator", [SVR, NuSVR])
+def test_targets_not_finite(estimator):
+    with pytest.raises(ValueError, match="NaN"):
+        estimator().fit(X, np.where(Y > 0, np.nan, 1.0))
+
+
+@pytest.mark.parametrize("estimator", [SVC, NuSVC, SVR, NuSVR])
+def test_mismatched_lengths(estimator):
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[20, 19\]"):
+        estimator().fit(X, Y[:-1])
+
+
+@pytest.mark.parametrize("estimator", [SVC, NuSVC])
+def test_one_class_only(estimator):
+    with pytest.raises(ValueError, match=r"number of classes has to be greater than one.*got 1 class"):
+        estimator().fit(X, np.zeros(20))
+
+
+def test_continuous_labels():
+    with pytest.raises(ValueError, match="Unknown label type"):
+        SVC().fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_unknown_kernel_lists_the_known(estimator):
+    with pytest.raises(
+        ValueError, match=r"'kernel' parameter.*laplacian.*'rbf'|'kernel' parameter.*'rbf'.*laplacian"
+    ):
+        estimator(kernel="gauss").fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("C", 0.0), ("C", -1.0), ("gamma", -1.0), ("degree", -1), ("tol", 0.0), ("max_iter", 0), ("cache_size", 0),
+        ("time_limit", 0.0), ("solver", "newton"), ("precision", "half"), ("n_jobs", "all"), ("callback", 3),
+        ("class_weight", "heavy"), ("multi_class", "crammer"),
+    ],
+)  # fmt: skip
+def test_parameters_out_of_range(parameter, value):
+    with pytest.raises(ValueError, match=f"'{parameter}' parameter"):
+        SVC(**{parameter: value}).fit(X, Y)
+
+
+def test_no_threads():
+    with pytest.raises(ValueError, match="n_jobs = 0"):
+        SVC(n_jobs=0).fit(X, Y)
+
+
+def test_infeasible_nu_states_the_limit():
+    y = np.r_[np.zeros(15), np.ones(5)]
+    with pytest.raises(ValueError, match=r"nu = 0\.6 is infeasible.*largest feasible nu is 0\.5"):
+        NuSVC(nu=0.6).fit(X, y)
+    assert NuSVC(nu=0.5).fit(X, y).fit_status_ == 0
+    with pytest.raises(ValueError, match="'nu' parameter"):
+        NuSVC(nu=1.5).fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_precomputed_must_be_square(estimator):
+    with pytest.raises(ValueError, match=r"must be a square matrix.*20x3"):
+        estimator(kernel="precomputed").fit(X, Y)
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_precomputed_rows_of_the_wrong_length(estimator):
+    K = X @ X.T
+    with pytest.raises(ValueError, match=r"X.shape\[1\] = 3 should be equal to 20"):
+        estimator(kernel="precomputed").fit(K, Y).predict(X)
+
+
+def test_precomputed_must_be_symmetric():
+    with pytest.raises(ValueError, match="symmetric"):
+        SVC(kernel="precomputed").fit(np.random.default_rng(0).normal(size=(20, 20)), Y)
+
+
+def test_precomputed_cannot_be_sparse():
+    with pytest.raises(TypeError, match="Sparse precomputed"):
+        SVC(kernel="precomputed").fit(sp.csr_array(X @ X.T), Y)
+    with pytest.raises(TypeError, match="Sparse precomputed"):
+        SVC(kernel="precomputed").fit(X @ X.T, Y).predict(sp.csr_array(X @ X.T))
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_strings_as_features(estimator):
+    with pytest.raises(ValueError, match="could not convert"):
+        estimator().fit(np.array([["a", "b"]] * 20), Y)
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_one_dimensional_data(estimator):
+    with pytest.raises(ValueError, match="Expected 2D array"):
+        estimator().fit(X[:, 0], Y)
+
+
+def test_chi2_needs_features_that_are_not_negative():
+    with pytest.raises(ValueError, match="not negative"):
+        SVC(kernel="chi2").fit(X, Y)
+
+
+def test_callable_that_returns_the_wrong_shape():
+    with pytest.raises(ValueError, match="shape"):
+        SVC(kernel=lambda a, b: np.ones((2, 2))).fit(X, Y)
+
+
+def test_callable_that_fails_in_a_thread():
+    def broken(first, second):
+        raise RuntimeError("no kernel today")
+
+    with pytest.raises(RuntimeError, match="no kernel today"):
+        SVC(kernel=broken).fit(X, np.arange(20) % 4)

@@ -1,0 +1,63 @@
+"""Polishing: exact where it can be, harmless where it cannot."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hinge import Gram, Kernel, Settings, certificate, solve
+from hinge.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
+from hinge.solvers.polish import polish
+
+
+def problems(X, y, weights):
+    target = X[:, 0]
+    return {
+        "c_svc": c_svc(y, 2.0, weights),
+        "no_threshold": c_svc(y, 2.0, weights, fit_intercept=False),
+        "nu_svc": nu_svc(y, 0.2, weights),
+        "one_class": one_class(len(y), 0.3, weights),
+        "epsilon_svr": epsilon_svr(target, 1.0, 0.05, weights),
+        "nu_svr": nu_svr(target, 1.0, 0.4, weights),
+    }
+
+
+@settings(max_examples=25)
+@given(
+    seed=st.integers(0, 10**6),
+    kind=st.sampled_from(["c_svc", "no_threshold", "nu_svc", "one_class", "epsilon_svr", "nu_svr"]),
+    kernel=st.sampled_from([Kernel("rbf", gamma=0.5), Kernel("linear"), Kernel("sigmoid", gamma=0.5, coef0=-1.0)]),
+    has_copies=st.booleans(),
+)
+def test_feasible_and_never_worse(seed, kind, kernel, has_copies):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 3))
+    if has_copies:
+        X[20:] = X[:20]
+    y = np.where(np.arange(40) % 2, 1.0, -1.0)
+    problem = problems(X, y, rng.uniform(0.5, 2.0, 40))[kind]
+    gram = Gram(X, kernel)
+    before = solve(problem, gram, Settings(max_iter=20_000))
+    after = polish(problem, gram, before)
+    proof = certificate(problem, gram, after.beta)
+    assert proof.box_error == 0.0
+    assert proof.sum_error <= 1e-10 * (1 + np.abs(problem.sums).max(initial=0.0))
+    assert proof.violation <= max(certificate(problem, gram, before.beta).violation, 1e-9) * (1 + 1e-6)
+    assert after.report.violation == pytest.approx(proof.violation, abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["c_svc", "no_threshold", "nu_svc", "one_class", "epsilon_svr", "nu_svr"])
+def test_reaches_the_optimum(kind):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 4))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=150) > 0, 1.0, -1.0)
+    problem, gram = problems(X, y, None)[kind], Gram(X, Kernel("rbf", gamma=0.3))
+    assert polish(problem, gram, solve(problem, gram)).report.violation < 1e-10
+
+
+def test_indefinite_kernel_gives_the_solution_back():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    problem, gram = c_svc(np.where(X[:, 0] > 0, 1, -1), 5.0), Gram(X, Kernel("sigmoid", gamma=2.0, coef0=-2.0))
+    solution = solve(problem, gram)
+    assert polish(problem, gram, solution).report.objective <= solution.report.objective + 1e-6
