@@ -21,9 +21,7 @@ hypothesis_settings.register_profile(
     phases=(Phase.explicit, Phase.generate),  # examples are small already: a failing one is shown as it is
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-hypothesis_settings.register_profile(
-    "search", hypothesis_settings.get_profile("repeatable"), derandomize=False
-)
+hypothesis_settings.register_profile("search", hypothesis_settings.get_profile("repeatable"), derandomize=False)
 hypothesis_settings.load_profile("repeatable")
 
 

@@ -18,9 +18,7 @@ class Peer:
     objective: float
 
 
-def train(
-    formulation, X, y, kernel, K, *, C=1.0, nu=0.5, epsilon=0.1, gamma=1.0, coef0=0.0, degree=3, eps=1e-8
-):
+def train(formulation, X, y, kernel, K, *, C=1.0, nu=0.5, epsilon=0.1, gamma=1.0, coef0=0.0, degree=3, eps=1e-8):
     """Train LIBSVM on rows (on ``K`` itself when the kernel is precomputed).
 
     The objective is recomputed in float64 from the coefficients and ``K``: LIBSVM only prints its own, and
@@ -28,9 +26,7 @@ def train(
     """
     y = np.asarray(y, dtype=float)
     n = len(y)
-    rows = (
-        np.column_stack([np.arange(1, n + 1), K]) if kernel == "precomputed" else np.asarray(X, dtype=float)
-    )
+    rows = np.column_stack([np.arange(1, n + 1), K]) if kernel == "precomputed" else np.asarray(X, dtype=float)
     options = {
         "-s": TYPES[formulation], "-t": KERNELS[kernel], "-d": degree, "-g": gamma, "-r": coef0,
         "-c": C, "-n": nu, "-p": epsilon, "-e": eps, "-m": 100,

@@ -128,9 +128,7 @@ def minimise(K, problem, tol=1e-10, max_rounds=3000):
         if violation(beta, K, problem) <= tol * size:
             return beta
         if round_ == max_rounds:
-            raise RuntimeError(
-                f"no solution: violation {violation(beta, K, problem):g} after {round_} rounds"
-            )
+            raise RuntimeError(f"no solution: violation {violation(beta, K, problem):g} after {round_} rounds")
         for _ in range(len(beta)):
             if len(problem.sums):
                 _pair_step(beta, Q, problem)

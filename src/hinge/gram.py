@@ -19,7 +19,7 @@ from hinge.cache import RowCache
 from hinge.kernels import Kernel
 from hinge.memory import default_cache_bytes
 from hinge.precision import choose_precision
-from hinge.samples import CalledKernel, DenseSamples, Floats, Index, Samples, SparseSamples
+from hinge.samples import BitSamples, CalledKernel, DenseSamples, Floats, Index, Samples, SparseSamples
 from hinge.threads import Team, blas_on_one_thread
 
 Precision = Literal["auto", "single", "double"]
@@ -29,8 +29,10 @@ Precision = Literal["auto", "single", "double"]
 TILE_ROWS = 128
 TILE_COLUMNS = 1024
 
-# Up to this many multiply-adds a value, computing again beats storing: a first touch of memory costs more.
+# Up to this many multiply-adds a value, computing again beats storing: a first touch of memory costs as much as
+# computing the row a dozen times. A row is then kept only after this many uses.
 CHEAP_COST = 64.0
+USES_BEFORE_KEPT = 6
 
 
 @dataclass
@@ -110,6 +112,7 @@ class Gram:
         self.team = Team(1 if isinstance(samples, CalledKernel) else threads)
         self.counts = Counts()
         self.is_single_by_wish = precision == "single"
+        self._workspace: Floats = np.empty(0, np.float32)
         self.diagonal = kernel.of_self(samples)
         if not np.isfinite(self.diagonal).all():
             raise ValueError("kernel values overflow; scale the features, or lower degree, gamma or coef0")
@@ -130,12 +133,16 @@ class Gram:
         self._norms = {np.dtype(np.float64): samples.squared_norms(np.float64)}
         if self.dtype == np.float32:
             self._norms[self.dtype] = samples.squared_norms(np.float32).astype(np.float32)
+        self._table: Floats | None = None  # in double precision the exponential costs more than a look-up
+        if kernel.label == "rbf" and isinstance(samples, BitSamples):
+            self._table = np.exp(-kernel.gamma * np.arange(samples.n_features + 1.0))
         self._cache: RowCache | None = None
-        self._seen_once = np.zeros(self.n, dtype=bool)
+        self._uses = np.zeros(self.n, dtype=np.int32)
 
     def _share_with(self, other: Gram) -> None:
         self.cache_bytes, self.team, self.counts = other.cache_bytes, other.team, other.counts
         self.is_single_by_wish = other.is_single_by_wish
+        self._workspace = other._workspace
 
     @property
     def precision(self) -> str:
@@ -152,11 +159,11 @@ class Gram:
     # ------------------------------------------------------------------ what solvers ask
 
     def block(self, index: Index) -> Floats:
-        """Return the kernel matrix of the samples ``index``."""
+        """Return the kernel matrix of the samples ``index``; the next call overwrites it."""
         index = np.asarray(index, dtype=np.int64)
         if not self.is_cheap and 2 * len(index) <= self.cache.capacity:
             slots = self.rows(index)
-            values = np.empty((len(index), len(index)), self.dtype)
+            values = self._scratch(len(index))
             self.team.share(
                 len(index),
                 TILE_ROWS,
@@ -228,7 +235,7 @@ class Gram:
         child._share_with(self)
         child.diagonal = self.diagonal[index]
         child._set(self.samples.take(index, self.dtype), self.kernel, self.dtype, self.statistic)
-        child._seen_once = self._seen_once[index]
+        child._uses = self._uses[index]
         if self._cache is not None:
             self._carry_rows(self._cache, child, index)
             self._cache = None
@@ -245,6 +252,8 @@ class Gram:
     # ------------------------------------------------------------------ tiles
 
     def _apply(self, tile: Floats, row_norms: Floats, column_norms: Floats) -> None:
+        if self._table is not None and tile.dtype == np.float64:
+            return self.kernel.apply_to_bits(tile, row_norms, column_norms, self._table)
         self.kernel.apply(tile, row_norms, column_norms, from_distance=self.statistic == "l2")
 
     def _tile(self, panel: Any, chunk: Index, start: int, stop: int) -> Floats:
@@ -287,8 +296,8 @@ class Gram:
 
     def _slots_for(self, fresh: Index) -> Index:
         """Cache slots for rows about to be computed, -1 for those not worth keeping yet."""
-        worth = self._seen_once[fresh] if self.is_cheap else np.ones(len(fresh), dtype=bool)
-        self._seen_once[fresh] = True
+        self._uses[fresh] += 1
+        worth = self._uses[fresh] > (USES_BEFORE_KEPT if self.is_cheap else 0)
         slots = np.full(len(fresh), -1, dtype=np.int64)
         slots[worth] = self.cache.admit(fresh[worth])
         return slots
@@ -310,25 +319,29 @@ class Gram:
 
     def _computed_block(self, index: Index) -> Floats:
         q = len(index)
-        values = np.empty((q, q), self.dtype)
+        values = self._scratch(q)
         members = self.samples.take(index, self.dtype)
         norms = self._norms[self.dtype][index]
 
         def work(start: int, stop: int) -> None:
-            # Only the part right of the diagonal is computed; the rest is its mirror image.
             panel = members.panel(np.arange(start, stop), self.dtype)
-            for left in range(start, q, TILE_COLUMNS):
+            for left in range(0, q, TILE_COLUMNS):
                 right = min(left + TILE_COLUMNS, q)
                 tile = np.empty((stop - start, right - left), self.dtype)
                 members.compare(self.statistic, panel, left, right, tile)
                 self._apply(tile, norms[start:stop], norms[left:right])
                 values[start:stop, left:right] = tile
-                values[left:right, start:stop] = tile.T
 
         with blas_on_one_thread():
             self.team.share(q, TILE_ROWS, work)
-        self._count(evaluations=q * (q + 1) // 2)
+        self._count(evaluations=q * q)
         return values
+
+    def _scratch(self, q: int) -> Floats:
+        """Memory for a block; the same each time, because the first touch of memory costs more than its use."""
+        if self._workspace.size < q * q or self._workspace.dtype != self.dtype:
+            self._workspace = np.empty(q * q, self.dtype)
+        return self._workspace[: q * q].reshape(q, q)
 
     def _through_weights(self, index: Index, step: NDArray[np.float64]) -> NDArray[np.float64]:
         """K[:, index] @ step for the linear kernel: X (X[index]ᵀ step), Platt section 2.4."""

@@ -97,6 +97,10 @@ class Kernel:
         elif label == "sigmoid":
             _sigmoid(tile, gamma, coef0)
 
+    def apply_to_bits(self, tile: Floats, row_norms: Floats, column_norms: Floats, table: Floats) -> None:
+        """As `apply` for an RBF kernel of 0/1 samples: squared distances are whole numbers, so a table holds all."""
+        _look_up(tile, row_norms, column_norms, table)
+
     def of_self(self, samples: Samples) -> NDArray[np.float64]:
         """Return k(x, x) for every sample, in double precision."""
         tile = samples.diagonal_statistic(self.statistic).reshape(-1, 1)
@@ -134,6 +138,14 @@ def _rbf(tile: Any, row_norms: Any, column_norms: Any, gamma: Any) -> None:
             if exponent > zero:  # rounding; no two samples are closer than 0
                 exponent = zero
             row[t] = _exp(tile, exponent)
+
+
+@compiled_exactly
+def _look_up(tile: Any, row_norms: Any, column_norms: Any, table: Any) -> None:
+    for w in range(tile.shape[0]):
+        row, norm = tile[w], row_norms[w]
+        for t in range(row.shape[0]):
+            row[t] = table[np.uint32(norm + column_norms[t] - row[t] - row[t])]
 
 
 @compiled_exactly

@@ -96,7 +96,9 @@ def test_classifier_decides_like_libsvm(kernel, data):
     model = SVC(kernel=kernel, tol=1e-7, **parameters).fit(X, labels)
     unseen = np.random.default_rng(8).normal(size=(30, 4)) + 1.0
     expected = kernel_matrix(kernel, unseen, X, **parameters) @ peer.coef + peer.intercept
-    np.testing.assert_allclose(model.decision_function(unseen), expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+    np.testing.assert_allclose(
+        model.decision_function(unseen), expected, rtol=0, atol=1e-5 * np.abs(expected).max()
+    )
     np.testing.assert_array_equal(model.predict(unseen), np.where(expected > 0, 1, -1))
     np.testing.assert_array_equal(np.sort(model.support_), np.flatnonzero(peer.coef))
     assert model.intercept_[0] == pytest.approx(peer.intercept, abs=1e-5)

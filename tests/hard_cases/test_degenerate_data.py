@@ -188,9 +188,7 @@ def test_hard_margin_with_an_indefinite_kernel_ends(solver, rule):
     """½ βᵀKβ falls without end along a direction that no bound stops."""
     K = np.array([[-1.0, 0.0], [0.0, -1.0]])
     problem = c_svc(np.array([1.0, -1.0]), C=np.inf)
-    solution = solve(
-        problem, Gram(K, Kernel("precomputed")), Settings(solver=solver, rule=rule, time_limit=20)
-    )
+    solution = solve(problem, Gram(K, Kernel("precomputed")), Settings(solver=solver, rule=rule, time_limit=20))
     assert solution.report.status == "infeasible"
     assert_feasible(solution.beta, problem)
     assert violation(solution.beta, K, problem) > 0

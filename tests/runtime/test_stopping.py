@@ -33,9 +33,7 @@ def test_iteration_limit(solver, rule, limit, noise):
     assert solution.report.iterations <= limit
     assert_feasible(solution.beta, problem)
     assert solution.report.violation == pytest.approx(violation(solution.beta, K, problem), rel=1e-3)
-    assert solution.report.objective == pytest.approx(
-        objective(solution.beta, K, problem), rel=1e-5, abs=1e-12
-    )
+    assert solution.report.objective == pytest.approx(objective(solution.beta, K, problem), rel=1e-5, abs=1e-12)
     assert solution.report.objective < 0
 
 
@@ -44,13 +42,13 @@ def test_time_limit(solver, rule, noise):
     X, y = noise
     solve(c_svc(y[:50], C=1.0), Gram(X[:50], Kernel("rbf", gamma=0.1)), Settings(solver=solver, rule=rule))
     problem = c_svc(y, C=1e6)
-    settings = Settings(solver=solver, rule=rule, tol=1e-9, time_limit=0.3)
+    settings = Settings(solver=solver, rule=rule, tol=1e-9, time_limit=1.0)
     started = time.perf_counter()
     solution = solve(problem, Gram(X, Kernel("rbf", gamma=0.01)), settings)
     elapsed = time.perf_counter() - started
     assert solution.report.status == "time_limit"
-    assert elapsed < 1.5
-    assert 0.2 < solution.report.seconds <= elapsed
+    assert elapsed < 2.0
+    assert 0.9 < solution.report.seconds <= elapsed
     assert_feasible(solution.beta, problem)
     assert solution.report.objective < 0
 
@@ -123,7 +121,7 @@ def test_a_solved_problem_has_a_small_reported_gap(solver, rule, noise):
     problem, gram = nu_svc(y, nu=0.4), Gram(X, Kernel("rbf", gamma=0.1))
     solution = solve(problem, gram, Settings(solver=solver, rule=rule, tol=1e-6))
     cert = certificate(problem, gram, solution.beta)
-    assert 0 <= cert.gap < 1e-3 * cert.primal
+    assert 0 <= cert.gap < 1e-4 * abs(cert.primal)
     assert solution.report.gap == pytest.approx(cert.gap, rel=1e-3, abs=1e-6)
 
 

@@ -18,9 +18,7 @@ def check(problem, v, lo, hi, group, sums):
     np.testing.assert_allclose(problem.sums, sums)
     np.testing.assert_array_equal(problem.sample, np.arange(len(v)) % problem.n_samples)
     assert (problem.n_variables, problem.n_groups) == (len(v), len(sums))
-    assert {problem.v.dtype, problem.lo.dtype, problem.hi.dtype, problem.start.dtype} == {
-        np.dtype(np.float64)
-    }
+    assert {problem.v.dtype, problem.lo.dtype, problem.hi.dtype, problem.start.dtype} == {np.dtype(np.float64)}
     assert problem.group.dtype == np.int8
     assert_feasible(problem.start, problem)
 

@@ -18,6 +18,4 @@ def test_comparisons_ignore_what_the_tile_held(name, dtype, rubbish):
     tile = np.full((3, 20), rubbish, dtype)
     samples.compare(kernel.statistic, samples.panel(np.arange(3), dtype), 0, 20, tile)
     expected = kernel_matrix(name, X[:3], X)
-    np.testing.assert_allclose(
-        tile, expected if name == "linear" else -np.log(expected), rtol=1e-4, atol=1e-6
-    )
+    np.testing.assert_allclose(tile, expected if name == "linear" else -np.log(expected), rtol=1e-4, atol=1e-6)

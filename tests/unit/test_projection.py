@@ -51,6 +51,14 @@ def test_what_does_not_fit_is_refused():
         c_svc(Y).project(np.array([0.0, np.nan, 0, 0]))
 
 
+def test_bounded_variables_rest_exactly_on_their_bounds():
+    """λ = 0.151: whatever is not above it goes to its bound, without a trace of rounding."""
+    costs, beta = np.array([1, 0.5, 2, 1e-3, 1]), np.array([0.3, 0.3, 0.0, 0.3, 0.0])
+    nearest = c_svc(np.array([-1.0, 1, -1, 1, 1]), C=2.0, weights=costs).project(beta)
+    np.testing.assert_allclose(nearest, [0.0, 0.149, -0.151, 0.002, 0.0], atol=1e-15)
+    np.testing.assert_array_equal(nearest[[0, 3, 4]], [0.0, 0.002, 0.0])
+
+
 def problems():
     y = np.where(np.arange(9) % 3, 1.0, -1.0)
     w = np.array([1, 0.5, 0, 2, 1e-3, 1, 3, 0.1, 1.0])
@@ -80,9 +88,9 @@ def test_projection_is_feasible_nearest_and_repeatable(which, seed, scale, grid)
     nearest = problem.project(beta)
     assert_feasible(nearest, problem)
     # optimality of ½‖p − β‖²: what is pushed to a bound wants to go beyond it, by one shift per group
-    push, slack = beta - nearest, 1e-9 * max(1.0, scale)
+    push, slack = beta - nearest, 1e-12 * max(1.0, scale) * len(beta)
     for t in members(problem):
-        can_rise, can_fall = nearest[t] < problem.hi[t], nearest[t] > problem.lo[t]
+        can_rise, can_fall = nearest[t] < problem.hi[t] - slack, nearest[t] > problem.lo[t] + slack
         most, least = push[t][can_rise].max(initial=-np.inf), push[t][can_fall].min(initial=np.inf)
         assert most <= least + slack
     np.testing.assert_allclose(problem.project(nearest), nearest, rtol=0, atol=slack)

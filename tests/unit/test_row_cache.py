@@ -68,10 +68,10 @@ def test_discarded_rows_are_forgotten_and_their_slots_reused_first():
     assert cache.admit(keys(5))[0] == slot
 
 
-@pytest.mark.parametrize("budget", [1, 15, 16, 31])
-def test_two_rows_always_fit(budget):
-    cache = RowCache(10, 4, np.float32, budget)
-    assert cache.capacity == 2
+@pytest.mark.parametrize("budget", [1, 16, 47])
+def test_three_rows_always_fit(budget):
+    """Maximum gain needs the two rows of the last pair and a third one for the next."""
+    assert RowCache(10, 4, np.float32, budget).capacity == 3
 
 
 @pytest.mark.parametrize(("dtype", "capacity"), [(np.float32, 6), (np.float64, 3)])

@@ -12,8 +12,9 @@ import numpy as np
 
 from hinge.optimality import free_and_near, multipliers_of
 from hinge.gram import Gram
-from hinge.problem import DualProblem
-from hinge.solvers.state import SINGLE_ERROR, State
+from hinge.problem import DualProblem, Vector
+from hinge.samples import Index
+from hinge.solvers.state import SINGLE_ERROR, Reference, State
 
 # Double-precision steps may move the residual by this share of the tolerance before it is computed anew.
 _DRIFT_ALLOWED = 0.01
@@ -56,11 +57,26 @@ def refresh(state: State, tol: float) -> None:
         doubtful = np.flatnonzero((near.reshape(-1, n).any(axis=0) | (coefficients != 0)) & ~exact)
         if len(doubtful):
             runs = state.residual.reshape(-1, n)
-            fresh = problem.v.reshape(-1, n)[:, doubtful] - state.gram.product(coefficients, doubtful)
+            fresh = problem.v.reshape(-1, n)[:, doubtful] - _image(state, coefficients, doubtful)
             error = max(error, float(np.abs(runs[:, doubtful] - fresh).max()))
             runs[:, doubtful] = fresh
             exact[doubtful] = True
         if width >= _SAFETY * error:
             break
         width = 2 * _SAFETY * error
+    image = (problem.v - state.residual).reshape(-1, n)[0]
+    state.reference = Reference(coefficients, image, exact)
     state.drift = 0.0
+
+
+def _image(state: State, coefficients: Vector, samples: Index) -> Vector:
+    """Return (Kβ) of ``samples`` in double precision, from the last time it was computed where that is shorter."""
+    former = state.reference
+    image = np.empty(len(samples))
+    known = np.zeros(len(samples), dtype=bool) if former is None else former.exact[samples]
+    if former is not None and known.any():
+        old = samples[known]
+        image[known] = former.image[old] + state.gram.product(coefficients - former.coefficients, old)
+    if not known.all():
+        image[~known] = state.gram.product(coefficients, samples[~known])
+    return image

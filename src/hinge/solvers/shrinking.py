@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from hinge.optimality import free_and_near, multipliers_of
 from hinge.samples import Index
+from hinge.problem import Vector
 from hinge.solvers.block import solve_block
+from hinge.solvers.lagging import Lagging
 from hinge.solvers.pairwise import no_pair
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.smo import solve_smo
@@ -50,6 +52,8 @@ class ActiveSet:
         All samples. Its residual belongs to the last time it was whole.
     samples : int64 array
         The active ones.
+    lagging : Lagging, optional
+        Keeps the books of waiting samples that need no update.
 
     Attributes
     ----------
@@ -57,9 +61,10 @@ class ActiveSet:
         The state of the active ones.
     """
 
-    def __init__(self, whole: State, samples: Index) -> None:
+    def __init__(self, whole: State, samples: Index, lagging: Lagging | None = None) -> None:
         self.whole = whole
         self.samples = samples
+        self._lagging = lagging
         self.part = whole.restrict(samples)
         self._beta = whole.beta.copy()
 
@@ -72,14 +77,26 @@ class ActiveSet:
     def absorb(self) -> None:
         """Take the progress over into the whole and bring the residual of the waiting samples up to date."""
         self._record()
-        whole = self.whole
-        step = whole.problem.coefficients(self._beta - whole.beta)
-        waiting = np.setdiff1d(np.arange(whole.gram.n), self.samples, assume_unique=True)
-        product = whole.gram.product(step, waiting, whole.gram.dtype)
+        whole, lagging = self.whole, self._lagging
+        before = whole.problem.coefficients(whole.beta)
+        step = whole.problem.coefficients(self._beta) - before
+        moved = self._distance(step)
         self._hand_over()
-        whole.residual.reshape(-1, whole.gram.n)[:, waiting] -= product
         whole.note_steps(float(np.abs(step).sum()))
         whole.drift = max(whole.drift, self.part.drift)
+        waiting = np.setdiff1d(np.arange(whole.gram.n), self.samples, assume_unique=True)
+        if lagging is not None and np.isfinite(moved):
+            waiting = lagging.advance(before, moved, waiting, _width(whole))
+        product = whole.gram.product(step, waiting, whole.gram.dtype)
+        whole.residual.reshape(-1, whole.gram.n)[:, waiting] -= product
+
+    def _distance(self, step: Vector) -> float:
+        """How far ``step`` moves the weight vector: δᵀKδ = δᵀ(change of the residual), where that is known."""
+        if np.count_nonzero(step) != np.count_nonzero(step[self.samples]):
+            return np.inf  # a sample moved before it was set aside; its residual is not known
+        n = self.whole.gram.n
+        first_run = self.whole.residual[:n][self.samples] - self.part.residual[: len(self.samples)]
+        return float(np.sqrt(max(np.dot(step[self.samples], first_run), 0.0)))
 
     def abandon(self) -> None:
         """Save β when the run must end at once; the waiting samples' residual is then out of date."""
@@ -116,12 +133,16 @@ def shrinking_block(state: State, tol: float, run: Run) -> None:
         return solve_block(state, tol, run)
     if not state.beta.any():
         _solve_subset_first(state, tol, run)
+    lagging = Lagging(state)
     while (violation := state.violation()) > tol and not run.gap_is_reached(state):
         active = _near_margin(state)
         if len(active) > _WORTHWHILE * state.gram.n:
+            lagging.settle()
             return solve_block(state, tol, run)
-        with ActiveSet(state, active) as chosen:
+        with ActiveSet(state, active, lagging) as chosen:
             solve_block(chosen.part, max(0.9 * tol, _ACTIVE_SHARE * violation), run)
+    if state.problem is not run.problem:
+        lagging.settle()  # whoever asked for this part takes its residual over
 
 
 def shrinking_smo(state: State, tol: float, run: Run) -> None:
@@ -175,10 +196,15 @@ def _solve_subset_first(state: State, tol: float, run: Run) -> None:
 def _near_margin(state: State) -> Index:
     """Samples that violate, are free, or are near to either."""
     multipliers = multipliers_of(state.problem, state.beta, state.residual)
-    level = multipliers[state.problem.group] if len(multipliers) else 0.0
-    width = _NEAR_MARGIN * float(np.abs(state.residual - level).mean())
-    near = free_and_near(state.problem, state.beta, state.residual, multipliers, width)
+    near = free_and_near(state.problem, state.beta, state.residual, multipliers, _width(state))
     return _samples_with(state, near)
+
+
+def _width(state: State) -> float:
+    """Distance from the margin within which samples stay active."""
+    multipliers = multipliers_of(state.problem, state.beta, state.residual)
+    level = multipliers[state.problem.group] if len(multipliers) else 0.0
+    return _NEAR_MARGIN * float(np.abs(state.residual - level).mean())
 
 
 def _unsettled(state: State) -> Index:

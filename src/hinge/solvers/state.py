@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hinge.gram import Gram
 from hinge.optimality import group_extremes, violation_of
@@ -17,6 +18,25 @@ _DOUBLE_ERROR = 4e-16
 
 # Rounding errors of many steps cancel: what is left is seldom more than this share of the bound on their sum.
 _LIKELY_DRIFT = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """Where the residual was last computed in double precision.
+
+    Attributes
+    ----------
+    coefficients : array of shape (n_samples,)
+        The samples' coefficients then.
+    image : array of shape (n_samples,)
+        Kβ then.
+    exact : bool array of shape (n_samples,)
+        Samples for which ``image`` is exact.
+    """
+
+    coefficients: Vector
+    image: Vector
+    exact: NDArray[np.bool_]
 
 
 @dataclass(eq=False)
@@ -35,6 +55,8 @@ class State:
         Bound on the error that rounding has left in the residual.
     is_stale : bool
         Whether part of the residual is out of date because a run ended early.
+    reference : Reference, optional
+        Where the residual was last computed in double precision.
     """
 
     problem: DualProblem
@@ -43,6 +65,7 @@ class State:
     residual: Vector
     drift: float = 0.0
     is_stale: bool = False
+    reference: Reference | None = None
 
     def violation(self) -> float:
         """Return the violation according to the residual."""

@@ -1,0 +1,8 @@
+"""``python -m hinge.cli`` is ``hinge``."""
+
+import sys
+
+from hinge.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())
