@@ -69,6 +69,13 @@ class Kernel:
         """What two samples are compared by."""
         return _STATISTIC.get(self.label, "dot")
 
+    @property
+    def is_positive(self) -> bool:
+        """Whether the kernel is known to be positive semi-definite, so that it has a weight vector."""
+        if self.label == "poly":
+            return self.coef0 >= 0
+        return self.label in ("linear", "rbf", "laplacian", "chi2")
+
     def store(self, X: Any) -> Samples:
         """Choose the storage in which this kernel compares the rows of X."""
         if self.label == "precomputed":

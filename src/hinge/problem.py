@@ -104,7 +104,12 @@ def _clip_to_sum(beta: Vector, lo: Vector, hi: Vector, target: float) -> Vector:
     """Return ``clip(beta - shift, lo, hi)`` with the shift for which it sums to ``target``."""
     clipped = np.clip(beta, lo, hi)
     if abs(clipped.sum() - target) > 1e-13 * (np.abs(beta).sum() + abs(target)):
-        clipped = np.clip(beta - _shift_for(beta, lo, hi, target), lo, hi)
+        shift = _shift_for(beta, lo, hi, target)
+        clipped = np.clip(beta - shift, lo, hi)
+        # What is at a bound but for the rounding of the shift is meant to be there.
+        rounding = 8 * np.finfo(np.float64).eps * (np.abs(beta) + abs(shift))
+        clipped = np.where(np.abs(clipped - lo) <= rounding, lo, clipped)
+        clipped = np.where(np.abs(clipped - hi) <= rounding, hi, clipped)
     return _absorb_rounding(clipped, lo, hi, target)
 
 

@@ -109,7 +109,8 @@ class Solution:
     beta : array of shape (n_variables,)
         The signed dual variables.
     residual : array of shape (n_variables,)
-        v − Kβ.
+        v − Kβ. Samples that provably cannot violate may hold the value of an earlier point; every support vector
+        and every sample near the margin is up to date.
     multipliers : array of shape (n_groups,)
         The intercept of each group.
     report : Report

@@ -33,6 +33,9 @@ _SHARE_FOR_MATRIX = 0.5
 # Beyond this many samples machines ask for too few of the rows to compute them all.
 _MOST_SHARED = 6000
 
+# How often a solver that claims convergence where there is none is asked to go on.
+_MOST_TRIES = 3
+
 # From bad to good: the status of a whole fit is the first that one of its machines ended with.
 _SEVERITY = (
     Status.INTERRUPTED, Status.TIME_LIMIT, Status.ITERATION_LIMIT, Status.INFEASIBLE, Status.STALLED,
@@ -300,8 +303,16 @@ def combined_report(machines: Sequence[Machine], gram: Gram, seconds: float) -> 
 
 
 def _solve(task: Task, gram: Gram, settings: Settings) -> Solution:
-    solution = solve(task.problem, gram, settings)
-    return polish(task.problem, gram, solution) if solution.report.converged else solution
+    for _ in range(_MOST_TRIES):
+        solution = solve(task.problem, gram, settings)
+        if not solution.report.converged:
+            return solution
+        solution = polish(task.problem, gram, solution)
+        if solution.report.violation <= settings.tol:
+            return solution
+        settings = replace(settings, start=solution.beta)  # the solver was mistaken: let it look again
+    stalled = replace(solution.report, status=Status.STALLED, message=MESSAGES[Status.STALLED])
+    return replace(solution, report=stalled)
 
 
 def _not_begun(task: Task, gram: Gram) -> Solution:

@@ -104,6 +104,16 @@ def test_callable_and_precomputed_beyond_one_working_set(solver, K):
 
 
 @pytest.mark.parametrize("solver", ["block", "smo"])
+@pytest.mark.parametrize("formulation", PROBLEMS)
+def test_indefinite_kernel_beyond_one_working_set(solver, formulation):
+    """No weight vector stands behind this kernel: what follows from one must not be relied on."""
+    problem = PROBLEMS[formulation][2]
+    gram = Gram(X, Kernel("sigmoid", gamma=0.1, coef0=-1.0))
+    solution = solve(problem, gram, Settings(solver=solver, time_limit=60))
+    assert_solved(solution, problem, kernel_matrix("sigmoid", X, X, gamma=0.1, coef0=-1.0), 1e-3)
+
+
+@pytest.mark.parametrize("solver", ["block", "smo"])
 def test_hard_margin_beyond_one_working_set(solver):
     """Separable with room to spare: points within ½ of the plane are left out."""
     keep = np.abs(X[:, 0] + X[:, 1]) > 0.5

@@ -123,6 +123,7 @@ def _rebuild_residual(state: State) -> None:
     state.drift = 0.0
     state.note_steps(float(np.abs(coefficients).sum()))
     state.is_stale = False
+    state.lagging = None
 
 
 def _rebuild_in_time(state: State) -> None:

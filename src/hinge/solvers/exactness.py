@@ -24,8 +24,8 @@ _SAFETY = 10.0
 
 _FIRST_WIDTH_IN_TOL = 20.0
 
-# Single precision is not even tried where the rounding of one full step exceeds the tolerance this many times.
-_HOPELESS = 3.0
+# Single precision is not even tried where the rounding of one full step exceeds the tolerance this many times over.
+_HOPELESS = 1.0
 
 
 def needs_double(problem: DualProblem, gram: Gram, tol: float) -> bool:

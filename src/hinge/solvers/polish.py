@@ -62,7 +62,8 @@ def polish(problem: DualProblem, gram: Gram, solution: Solution) -> Solution:
     Returns
     -------
     Solution
-        A feasible point whose violation, in double precision, is not larger.
+        A feasible point whose violation is not larger. Its report is computed from β alone, in double precision,
+        so that it is right whatever the solver believed.
 
     Examples
     --------
@@ -80,7 +81,7 @@ def polish(problem: DualProblem, gram: Gram, solution: Solution) -> Solution:
         return solution
     point.refresh()
     best = point.beta.copy(), point.residual.copy()
-    least = before = point.violation()
+    least = point.violation()
     try:
         with blas_on_one_thread():  # small factorisations lose more to waking threads than they gain
             for violation in point.rounds():
@@ -88,8 +89,6 @@ def polish(problem: DualProblem, gram: Gram, solution: Solution) -> Solution:
                     least, best = violation, (point.beta.copy(), point.residual.copy())
     except LinAlgError:  # a kernel that is not positive semi-definite, or overflow
         pass
-    if least >= before and before > solution.report.violation:
-        return solution
     return _conclude(problem, solution, *best)
 
 

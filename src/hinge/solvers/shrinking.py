@@ -22,6 +22,7 @@ from hinge.solvers.pairwise import no_pair
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.smo import solve_smo
 from hinge.solvers.state import State
+from hinge.solvers.working_set import SMALLEST_SET
 from hinge.threads import Cancelled
 
 # Shrinking pays only if it leaves clearly less to do.
@@ -52,8 +53,6 @@ class ActiveSet:
         All samples. Its residual belongs to the last time it was whole.
     samples : int64 array
         The active ones.
-    lagging : Lagging, optional
-        Keeps the books of waiting samples that need no update.
 
     Attributes
     ----------
@@ -61,10 +60,9 @@ class ActiveSet:
         The state of the active ones.
     """
 
-    def __init__(self, whole: State, samples: Index, lagging: Lagging | None = None) -> None:
+    def __init__(self, whole: State, samples: Index) -> None:
         self.whole = whole
         self.samples = samples
-        self._lagging = lagging
         self.part = whole.restrict(samples)
         self._beta = whole.beta.copy()
 
@@ -77,7 +75,7 @@ class ActiveSet:
     def absorb(self) -> None:
         """Take the progress over into the whole and bring the residual of the waiting samples up to date."""
         self._record()
-        whole, lagging = self.whole, self._lagging
+        whole, lagging = self.whole, self.whole.lagging
         before = whole.problem.coefficients(whole.beta)
         step = whole.problem.coefficients(self._beta) - before
         moved = self._distance(step)
@@ -129,20 +127,27 @@ def shrinking_block(state: State, tol: float, run: Run) -> None:
     Stop
         As `solve_block`.
     """
-    if not run.settings.shrinking or not state.gram.is_cheap:
+    fits_one_set = state.problem.n_variables <= SMALLEST_SET
+    if not run.settings.shrinking or fits_one_set or not state.gram.is_cheap:
         return solve_block(state, tol, run)
     if not state.beta.any():
         _solve_subset_first(state, tol, run)
-    lagging = Lagging(state)
+    if state.lagging is None and state.gram.kernel.is_positive:
+        state.lagging = Lagging(state)
     while (violation := state.violation()) > tol and not run.gap_is_reached(state):
         active = _near_margin(state)
         if len(active) > _WORTHWHILE * state.gram.n:
-            lagging.settle()
+            _settle(state)
             return solve_block(state, tol, run)
-        with ActiveSet(state, active, lagging) as chosen:
+        with ActiveSet(state, active) as chosen:
             solve_block(chosen.part, max(0.9 * tol, _ACTIVE_SHARE * violation), run)
     if state.problem is not run.problem:
-        lagging.settle()  # whoever asked for this part takes its residual over
+        _settle(state)  # whoever asked for this part takes its residual over
+
+
+def _settle(state: State) -> None:
+    if state.lagging is not None:
+        state.lagging.settle()
 
 
 def shrinking_smo(state: State, tol: float, run: Run) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,9 @@ from hinge.gram import Gram
 from hinge.optimality import group_extremes, violation_of
 from hinge.problem import DualProblem, Vector
 from hinge.samples import Index
+
+if TYPE_CHECKING:
+    from hinge.solvers.lagging import Lagging
 
 # Error of one kernel value relative to the largest; a few units in the last place.
 SINGLE_ERROR = 2e-7
@@ -57,6 +61,8 @@ class State:
         Whether part of the residual is out of date because a run ended early.
     reference : Reference, optional
         Where the residual was last computed in double precision.
+    lagging : Lagging, optional
+        Which samples are out of reach, so that their residual may be an old one.
     """
 
     problem: DualProblem
@@ -66,6 +72,7 @@ class State:
     drift: float = 0.0
     is_stale: bool = False
     reference: Reference | None = None
+    lagging: Lagging | None = None
 
     def violation(self) -> float:
         """Return the violation according to the residual."""
