@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge.exponential import exp32, exp64
+from hinge.intake import as_samples, given_gram
 from hinge.jit import compiled_exactly
-from hinge.samples import CalledKernel, Floats, Samples, Statistic, as_samples, given_gram
+from hinge.samples import CalledKernel, Floats, Samples, Statistic
 
 KERNELS = ("linear", "poly", "rbf", "sigmoid", "laplacian", "chi2", "precomputed")
 
@@ -105,7 +106,7 @@ class Kernel:
             _sigmoid(tile, gamma, coef0)
 
     def apply_to_bits(self, tile: Floats, row_norms: Floats, column_norms: Floats, table: Floats) -> None:
-        """As `apply` for an RBF kernel of 0/1 samples: squared distances are whole numbers, so a table holds all."""
+        """As `apply` for an RBF kernel of 0/1 samples, whose squared distances are whole numbers: look them up."""
         _look_up(tile, row_norms, column_norms, table)
 
     def of_self(self, samples: Samples) -> NDArray[np.float64]:

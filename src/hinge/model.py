@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from hinge.intake import as_samples
 from hinge.kernels import Kernel
-from hinge.samples import BitSamples, CalledKernel, DenseSamples, Floats, Samples, SparseSamples, as_samples
+from hinge.samples import BitSamples, CalledKernel, DenseSamples, Floats, Samples, SparseSamples
 from hinge.threads import Team, blas_on_one_thread
 
 _TILE_SUPPORT = 256

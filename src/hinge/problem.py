@@ -114,7 +114,7 @@ def _clip_to_sum(beta: Vector, lo: Vector, hi: Vector, target: float) -> Vector:
 
 
 def _shift_for(beta: Vector, lo: Vector, hi: Vector, target: float) -> float:
-    """Return the shift at which ``Σ clip(beta - shift, lo, hi)``, which falls as the shift grows, is ``target``."""
+    """Return the shift at which ``Σ clip(beta - shift, lo, hi)``, falling with the shift, is ``target``."""
     breaks = np.concatenate([beta - hi, beta - lo])
     breaks = np.unique(breaks[np.isfinite(breaks)])
 

@@ -26,12 +26,8 @@ Statistic = Literal["dot", "l1", "l2", "chi2", "value"]
 # How the compiled loops number the statistics that are sums over features.
 _DIFFERENCE = {"l1": 1, "l2": 2, "chi2": 3}
 
-# 0/1 features are packed when comparing words costs less than walking the non-zeros of a row.
-_WORDS_PER_NONZERO = 1.0
-_ALWAYS_PACK_WORDS = 8
-
 # Rows converted at once while the data is read, so that no second full copy ever exists.
-_READ_ROWS = 4096
+READ_ROWS = 4096
 
 
 class Samples(ABC):
@@ -104,9 +100,9 @@ class DenseSamples(Samples):
 
     def squared_norms(self, dtype: Any) -> NDArray[np.float64]:
         norms = np.empty(self.n)
-        for start in range(0, self.n, _READ_ROWS):
-            rows = self._range(start, min(start + _READ_ROWS, self.n), dtype).astype(np.float64, copy=False)
-            norms[start : start + _READ_ROWS] = np.einsum("ij,ij->i", rows, rows)
+        for start in range(0, self.n, READ_ROWS):
+            rows = self._range(start, min(start + READ_ROWS, self.n), dtype).astype(np.float64, copy=False)
+            norms[start : start + READ_ROWS] = np.einsum("ij,ij->i", rows, rows)
         return norms
 
     def panel(self, index: Index, dtype: Any) -> Floats:
@@ -127,8 +123,8 @@ class DenseSamples(Samples):
     def combine(self, index: Index, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the weight vector ``Xᵀ coefficients`` of the samples ``index``."""
         weights = np.zeros(self.n_features)
-        for start in range(0, len(index), _READ_ROWS):
-            part = slice(start, start + _READ_ROWS)
+        for start in range(0, len(index), READ_ROWS):
+            part = slice(start, start + READ_ROWS)
             weights += coefficients[part] @ self.panel(index[part], np.float64)
         return weights
 
@@ -151,10 +147,10 @@ class DenseSamples(Samples):
             if self.rows.dtype == np.float32 and self.center is None:
                 return self.rows
             single = np.empty(self.rows.shape, np.float32)
-            for start in range(0, self.n, _READ_ROWS):
-                part = self.rows[start : start + _READ_ROWS]
+            for start in range(0, self.n, READ_ROWS):
+                part = self.rows[start : start + READ_ROWS]
                 np.subtract(
-                    part, 0.0 if self.center is None else self.center, out=single[start : start + _READ_ROWS],
+                    part, 0.0 if self.center is None else self.center, out=single[start : start + READ_ROWS],
                     dtype=np.float64, casting="same_kind",
                 )  # fmt: skip
             self._single = single
@@ -322,115 +318,3 @@ class CalledKernel(Samples):
         if not np.isfinite(values).all():
             raise ValueError("the kernel function returned NaN or infinity; every kernel value must be finite")
         return values
-
-
-def as_samples(X: Any, pack: bool = True) -> Samples:
-    """Choose the storage for a data matrix: packed bits where every value is 0 or 1, else CSR or dense.
-
-    ``pack=False`` keeps bits as they come.
-
-    Examples
-    --------
-    >>> as_samples(np.eye(3)).storage
-    'bits'
-    >>> as_samples(np.array([[0.5, 1.0], [2.0, 0.0]])).storage
-    'dense'
-    """
-    if sp.issparse(X):
-        matrix = sp.csr_array(X)
-        if matrix.dtype not in (np.float32, np.float64):
-            matrix = matrix.astype(np.float64)
-        if not matrix.has_canonical_format:
-            matrix = matrix.copy()  # the caller's matrix stays as it is
-            matrix.sum_duplicates()
-        _refuse_nonfinite(matrix.data, "X")
-        return (_packed_sparse(matrix) if pack else None) or SparseSamples(matrix)
-    rows = np.asarray(X)
-    if rows.dtype not in (np.float32, np.float64):
-        rows = rows.astype(np.float64)
-    if rows.ndim != 2:
-        raise ValueError(f"X must be a matrix with one row per sample, got {rows.ndim} dimension(s)")
-    _refuse_nonfinite(rows, "X")
-    return (_packed_dense(rows) if pack else None) or DenseSamples(rows)
-
-
-def given_gram(matrix: Any) -> GivenGram:
-    """Check a precomputed kernel matrix: square, finite, symmetric."""
-    if sp.issparse(matrix):
-        raise TypeError("a precomputed kernel matrix must be dense: pass K.toarray()")
-    matrix = np.asarray(matrix)
-    if matrix.dtype not in (np.float32, np.float64):
-        matrix = matrix.astype(np.float64)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(
-            f"a precomputed kernel matrix must be square, with a row and a column per training sample; got shape "
-            f"{matrix.shape}. To train on features, choose another kernel"
-        )
-    _refuse_nonfinite(matrix, "the precomputed kernel matrix")
-    asymmetry = _largest_asymmetry(matrix)
-    scale = float(np.abs(matrix).max(initial=0.0))
-    allowed = 1e-4 if matrix.dtype == np.float32 else 1e-8
-    if asymmetry > allowed * scale:
-        raise ValueError(
-            f"a precomputed kernel matrix must be symmetric; K and its transpose differ by up to {asymmetry:.3g}. "
-            "Pass (K + K.T) / 2 if the difference is only rounding"
-        )
-    return GivenGram(matrix)
-
-
-def _largest_asymmetry(matrix: Floats, tile: int = 512) -> float:
-    largest = 0.0
-    n = matrix.shape[0]
-    for i in range(0, n, tile):
-        for j in range(i, n, tile):
-            difference = matrix[i : i + tile, j : j + tile] - matrix[j : j + tile, i : i + tile].T
-            largest = max(largest, float(np.abs(difference).max()))
-    return largest
-
-
-def _refuse_nonfinite(values: Floats, name: str) -> None:
-    # A finite sum proves that every value is finite, in one pass without a temporary array.
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum(dtype=np.float64)):
-            return
-    bad = np.argwhere(~np.isfinite(values))
-    if len(bad):
-        where = f" (first at position {tuple(int(k) for k in bad[0])})"
-        raise ValueError(f"{name} contains NaN or infinity{where}; remove or impute these values first")
-
-
-def _worth_packing(n_features: int, nonzeros_per_row: float) -> bool:
-    words = -(-n_features // 64)
-    return words <= max(_ALWAYS_PACK_WORDS, _WORDS_PER_NONZERO * nonzeros_per_row)
-
-
-def _packed_dense(rows: Floats) -> BitSamples | None:
-    n, n_features = rows.shape
-    if n_features == 0 or n == 0:
-        return None
-    n_words = -(-n_features // 64)
-    padded = np.zeros((n, n_words * 8), np.uint8)
-    n_ones = 0
-    for start in range(0, n, _READ_ROWS):
-        part = rows[start : start + _READ_ROWS]
-        ones = part == 1
-        if not np.array_equal(ones, part != 0):
-            return None
-        n_ones += int(np.count_nonzero(ones))
-        packed = np.packbits(ones, axis=1, bitorder="little")
-        padded[start : start + _READ_ROWS, : packed.shape[1]] = packed
-    if not _worth_packing(n_features, n_ones / n):
-        return None
-    return BitSamples(np.ascontiguousarray(padded.view("<u8").T.astype(np.uint64, copy=False)), n_features)
-
-
-def _packed_sparse(matrix: Any) -> BitSamples | None:
-    n, n_features = matrix.shape
-    if n_features == 0 or n == 0 or not _worth_packing(n_features, matrix.nnz / n):
-        return None
-    if not np.isin(matrix.data, (0, 1)).all():
-        return None
-    words = np.zeros((-(-n_features // 64), n), np.uint64)
-    indptr, indices = matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False)
-    products.pack_rows(indptr, indices, matrix.data, words)
-    return BitSamples(words, n_features)

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from hinge.optimality import free_and_near, multipliers_of
 from hinge.gram import Gram
+from hinge.optimality import free_and_near, multipliers_of
 from hinge.problem import DualProblem, Vector
 from hinge.samples import Index
 from hinge.solvers.state import SINGLE_ERROR, Reference, State
@@ -24,7 +24,7 @@ _SAFETY = 10.0
 
 _FIRST_WIDTH_IN_TOL = 20.0
 
-# Single precision is not even tried where the rounding of one full step exceeds the tolerance this many times over.
+# Single precision is not even tried where the rounding of one full step exceeds this many tolerances.
 _HOPELESS = 1.0
 
 

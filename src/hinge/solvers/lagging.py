@@ -88,9 +88,9 @@ class Lagging:
         level = multipliers[problem.group] if len(multipliers) else np.zeros(problem.n_variables)
         excess = state.residual - level
         spread = np.tile(reach + width, problem.n_variables // n)
-        resting = state.beta == 0
+        # An empty box marks a sample that is only watched; its residual is what somebody wants to know.
+        resting = (state.beta == 0) & (problem.lo < problem.hi)
         safe_below = (problem.lo == 0) & (excess < -spread)
         safe_above = (problem.hi == 0) & (excess > spread)
-        nailed = problem.lo == problem.hi
-        safe = resting & (safe_below | safe_above | nailed)
+        safe = resting & (safe_below | safe_above)
         return late & safe.reshape(-1, n).all(axis=0)

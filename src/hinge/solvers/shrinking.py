@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge.optimality import free_and_near, multipliers_of
-from hinge.samples import Index
 from hinge.problem import Vector
+from hinge.samples import Index
 from hinge.solvers.block import solve_block
 from hinge.solvers.lagging import Lagging
 from hinge.solvers.pairwise import no_pair
