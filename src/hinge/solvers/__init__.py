@@ -15,7 +15,7 @@ from hinge.solvers.exactness import is_exact, needs_double, refresh
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.shrinking import shrinking_block, shrinking_smo
 from hinge.solvers.state import State
-from hinge.solvers.working_set import SMALLEST_SET
+from hinge.solvers.working_set import ONE_SET
 from hinge.threads import Cancelled, blas_on_one_thread
 
 # Aim a little below the tolerance, so that what rounding moves afterwards stays within it.
@@ -85,7 +85,7 @@ def _choose_method(problem: DualProblem, gram: Gram, settings: Settings) -> tupl
     if settings.solver != "auto":
         return settings.solver, "as asked"
     size = f"{problem.n_variables} variables"
-    if problem.n_variables <= SMALLEST_SET:
+    if problem.n_variables <= ONE_SET:
         return "block", f"{size} fit one working set"
     if gram.is_cheap:
         return "block", f"{size}; kernel values are cheap to compute again, so few rows are kept"

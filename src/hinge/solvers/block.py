@@ -41,7 +41,9 @@ def solve_block(state: State, tol: float, run: Run) -> None:
     while (violation := state.violation()) > tol and not run.gap_is_reached(state):
         run.check(violation, state.gram.n)
         chosen = working_set.choose(state)
-        beta, steps = _solve_inner(state, chosen, max(0.5 * tol, _INNER_SHARE * violation), run)
+        is_all = len(chosen) == state.problem.n_variables
+        inner_tol = tol if is_all else max(0.5 * tol, _INNER_SHARE * violation)
+        beta, steps = _solve_inner(state, chosen, inner_tol, run)
         change = state.move(chosen, beta) + stretch(state)
         run.count(steps, change)
         stuck = stuck + 1 if change >= 0 else 0  # steps and residual disagree: rounding rules

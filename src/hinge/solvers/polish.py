@@ -29,9 +29,8 @@ from hinge.threads import blas_on_one_thread
 # A factorisation of this many free variables takes about a tenth of a second.
 _MOST_FREE = 1500
 
-# Kernel evaluations that polishing may take: a fraction of a second, and not much beside the solver's own.
-_MOST_EVALUATIONS = 1e7
-_SHARE_OF_SOLVER = 0.3
+# Kernel evaluations that polishing may take: a few hundredths of a second.
+_MOST_EVALUATIONS = 2e7
 
 _MOST_ROUNDS = 100
 _PATIENCE = 12
@@ -74,10 +73,9 @@ def polish(problem: DualProblem, gram: Gram, solution: Solution) -> Solution:
     >>> polish(problem, gram, solve(problem, gram)).report.violation < 1e-10
     True
     """
-    budget = max(_MOST_EVALUATIONS, _SHARE_OF_SOLVER * solution.report.kernel_evaluations)
-    point = _Point(problem, gram.in_double(), solution.beta.copy(), budget)
+    point = _Point(problem, gram.in_double(), solution.beta.copy(), _MOST_EVALUATIONS)
     n_support = int(np.count_nonzero(problem.coefficients(solution.beta)))
-    if len(point.free()) > _MOST_FREE or n_support * gram.n > budget:
+    if len(point.free()) > _MOST_FREE or n_support * gram.n > _MOST_EVALUATIONS:
         return solution
     point.refresh()
     best = point.beta.copy(), point.residual.copy()

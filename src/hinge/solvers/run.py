@@ -19,6 +19,9 @@ from hinge.threads import Team
 _MIN_DEFAULT_STEPS = 10_000_000
 _DEFAULT_STEPS_PER_VARIABLE = 100
 
+# A product that is under way when the run must stop may take so much longer; its step would be lost otherwise.
+_GRACE_SECONDS = 0.3
+
 
 class Stop(Exception):  # noqa: N818 - an event, not an error
     """The run must end now, with this status."""
@@ -43,6 +46,7 @@ class Run:
         self.outer_steps = 0
         self.objective = 0.0
         self.interrupted = False
+        self._interrupted_at = float("inf")
         default = max(_MIN_DEFAULT_STEPS, _DEFAULT_STEPS_PER_VARIABLE * problem.n_variables)
         self.max_iter = settings.max_iter or default
         limit = settings.time_limit
@@ -90,12 +94,16 @@ class Run:
         """Whether Ctrl-C was pressed or the time is up."""
         return self.interrupted or time.perf_counter() > self.deadline
 
+    def must_drop_everything(self) -> bool:
+        """Whether the step under way may not even be finished: its grace has run out too."""
+        return time.perf_counter() > min(self.deadline, self._interrupted_at) + _GRACE_SECONDS
+
     def why_stopped(self) -> Status:
         """Return the status that goes with `must_stop`."""
         return Status.INTERRUPTED if self.interrupted else Status.TIME_LIMIT
 
     def __enter__(self) -> Self:
-        self._team.cancelled = self.must_stop
+        self._team.cancelled = self.must_drop_everything
         if threading.current_thread() is threading.main_thread():
             self._old_handler = signal.getsignal(signal.SIGINT)
             if callable(self._old_handler):
@@ -113,3 +121,4 @@ class Run:
         if self.interrupted:
             self._old_handler(number, frame)
         self.interrupted = True
+        self._interrupted_at = time.perf_counter()

@@ -22,7 +22,7 @@ from hinge.solvers.pairwise import no_pair
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.smo import solve_smo
 from hinge.solvers.state import State
-from hinge.solvers.working_set import SMALLEST_SET
+from hinge.solvers.working_set import ONE_SET
 from hinge.threads import Cancelled
 
 # Shrinking pays only if it leaves clearly less to do.
@@ -127,7 +127,7 @@ def shrinking_block(state: State, tol: float, run: Run) -> None:
     Stop
         As `solve_block`.
     """
-    fits_one_set = state.problem.n_variables <= SMALLEST_SET
+    fits_one_set = state.problem.n_variables <= ONE_SET
     if not run.settings.shrinking or fits_one_set or not state.gram.is_cheap:
         return solve_block(state, tol, run)
     if not state.beta.any():

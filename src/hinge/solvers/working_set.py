@@ -10,7 +10,10 @@ from hinge.solvers.state import State
 
 # A set somewhat larger than the number of free variables lets one inner solve settle all of them at once.
 _SIZE_PER_FREE = 1.3
-SMALLEST_SET, _LARGEST = 512, 4096
+_SMALLEST, _LARGEST = 512, 4096
+
+# So many variables are one working set: their whole matrix is cheaper than a second choice.
+ONE_SET = 2000
 
 # Share of the last set that stays: variables that just moved are likely to move again.
 _KEPT_SHARE = 0.5
@@ -30,9 +33,9 @@ class WorkingSet:
         """Return the next working set, in ascending order."""
         problem, beta, residual = state.problem, state.beta, state.residual
         n_free = int(np.count_nonzero((beta > problem.lo) & (beta < problem.hi)))
-        size = min(int(np.clip(_SIZE_PER_FREE * n_free, SMALLEST_SET, _LARGEST)), problem.n_variables)
-        if size == problem.n_variables:
-            return np.arange(size)
+        size = min(int(np.clip(_SIZE_PER_FREE * n_free, _SMALLEST, _LARGEST)), problem.n_variables)
+        if problem.n_variables <= ONE_SET:
+            return np.arange(problem.n_variables)
         kept = self._last[: int(_KEPT_SHARE * size)]
         taken = np.zeros(problem.n_variables, dtype=bool)
         taken[kept] = True
