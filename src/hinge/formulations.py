@@ -83,7 +83,7 @@ def nu_svc(y: Any, nu: float = 0.5, weights: Any = None) -> DualProblem:
     if mass > min(positive, negative) * (1 + 1e-12):
         limit = 2 * min(positive, negative) / (positive + negative)
         raise InfeasibleNuError(
-            f"nu = {nu:g} is infeasible: with these classes and weights the largest feasible nu is {limit:.6g}"
+            f"nu = {nu!r} is infeasible: with these classes and weights the largest feasible nu is {limit:.10g}"
         )
     mass = min(mass, positive, negative)
     start = np.zeros(len(y))
@@ -210,7 +210,10 @@ def nu_svr(y: Any, C: float = 1.0, nu: float = 0.5, weights: Any = None) -> Dual
 
 def _fill(room: Vector, mass: float) -> Vector:
     """Fill the variables in order until ``mass`` is spent, as LIBSVM starts its ν formulations."""
-    return np.clip(mass - np.concatenate([[0.0], np.cumsum(room)[:-1]]), 0.0, room)
+    filled = np.clip(mass - np.concatenate([[0.0], np.cumsum(room)[:-1]]), 0.0, room)
+    dust = 8 * np.finfo(np.float64).eps * mass  # the rounding of the sum must not leave a variable inside its box
+    filled = np.where(room - filled <= dust, room, filled)
+    return np.where(filled <= dust, 0.0, filled)
 
 
 def _labels(y: Any) -> Vector:

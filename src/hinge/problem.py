@@ -107,7 +107,7 @@ def _clip_to_sum(beta: Vector, lo: Vector, hi: Vector, target: float) -> Vector:
         shift = _shift_for(beta, lo, hi, target)
         clipped = np.clip(beta - shift, lo, hi)
         # What is at a bound but for the rounding of the shift is meant to be there.
-        rounding = 8 * np.finfo(np.float64).eps * (np.abs(beta) + abs(shift))
+        rounding = 8 * np.finfo(np.float64).eps * (np.abs(beta).max() + abs(shift))
         clipped = np.where(np.abs(clipped - lo) <= rounding, lo, clipped)
         clipped = np.where(np.abs(clipped - hi) <= rounding, hi, clipped)
     return _absorb_rounding(clipped, lo, hi, target)
@@ -140,9 +140,10 @@ def _shift_for(beta: Vector, lo: Vector, hi: Vector, target: float) -> float:
 def _absorb_rounding(beta: Vector, lo: Vector, hi: Vector, target: float) -> Vector:
     """Put what rounding left of ``target - Σβ`` on the variables that have room for it."""
     excess = target - beta.sum()
-    order = np.argsort(-np.minimum(hi - beta, beta - lo), kind="stable")
-    for t in order[:8]:
-        moved = float(np.clip(beta[t] + excess, lo[t], hi[t]))
-        excess -= moved - beta[t]
-        beta[t] = moved
+    room = np.minimum(hi - beta, beta - lo)
+    for t in np.argsort(-room, kind="stable")[:8]:
+        if room[t] > 0:  # what rests at a bound stays there
+            moved = float(np.clip(beta[t] + excess, lo[t], hi[t]))
+            excess -= moved - beta[t]
+            beta[t] = moved
     return beta

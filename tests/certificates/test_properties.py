@@ -43,7 +43,7 @@ def test_solution_is_feasible_optimal_and_as_good_as_the_reference(solver, rule,
         cache_bytes=data.draw(st.sampled_from((None, tiny(case)))),
         precision=data.draw(st.sampled_from(("auto", "double"))),
     )
-    settings = Settings(solver=solver, rule=rule, tol=TIGHT, time_limit=10, shrinking=data.draw(st.booleans()))
+    settings = Settings(solver=solver, rule=rule, tol=TIGHT, time_limit=40, shrinking=data.draw(st.booleans()))
     solution = solve(case.problem, gram, settings)
     if rule == "mg" and solution.report.status == "stalled":  # seed 004, theorem 7: it may
         assert_feasible(solution.beta, case.problem)
@@ -60,7 +60,7 @@ def test_single_precision_rows_still_reach_the_true_violation(storage, data):
     case = data.draw(cases(storages=(storage,)))
     solver, rule = data.draw(st.sampled_from([s for s in SOLVERS if s[1] != "mg"]))
     gram = case.gram(cache_bytes=data.draw(st.sampled_from((None, tiny(case)))), precision="single")
-    settings = Settings(solver=solver, rule=rule, tol=1e-3, time_limit=10, shrinking=data.draw(st.booleans()))
+    settings = Settings(solver=solver, rule=rule, tol=1e-3, time_limit=40, shrinking=data.draw(st.booleans()))
     assert_solved(solve(case.problem, gram, settings), case.problem, case.K, 1e-3)
 
 
@@ -68,7 +68,7 @@ def test_single_precision_rows_still_reach_the_true_violation(storage, data):
 @given(case=cases(), others=st.lists(st.sampled_from(SOLVERS), min_size=2, max_size=2, unique=True))
 def test_report_describes_the_returned_point(case, others):
     for solver, rule in others:
-        solution = solve(case.problem, case.gram(), Settings(solver=solver, rule=rule, tol=1e-4, time_limit=10))
+        solution = solve(case.problem, case.gram(), Settings(solver=solver, rule=rule, tol=1e-4, time_limit=40))
         slack = rounding(solution.beta, case.K, case.problem)
         report, beta = solution.report, solution.beta
         assert report.objective == pytest.approx(objective(beta, case.K, case.problem), rel=1e-7, abs=1e-9)
@@ -94,7 +94,7 @@ def test_indefinite_sigmoid_kernel_descends_to_a_stationary_point(solver, rule, 
     K = kernel_matrix("sigmoid", X, X, gamma=gamma, coef0=coef0)
     problem = dual_problem(formulation, X, rng, C=1.0, weights=None)
     gram = Gram(X, Kernel("sigmoid", gamma=gamma, coef0=coef0))
-    solution = solve(problem, gram, Settings(solver=solver, rule=rule, tol=1e-5, time_limit=10))
+    solution = solve(problem, gram, Settings(solver=solver, rule=rule, tol=1e-5, time_limit=40))
     assert_solved(solution, problem, K, 1e-5)
     value = objective(solution.beta, K, problem)
     assert value <= objective(problem.start, K, problem) + 1e-9

@@ -117,11 +117,9 @@ def _refine(state: State, method: str, run: Run) -> Status:
 
 
 def _rebuild_residual(state: State) -> None:
-    coefficients = state.problem.coefficients(state.beta)
-    product = state.gram.product(coefficients, dtype=state.gram.dtype)
+    product = state.gram.product(state.problem.coefficients(state.beta))
     state.residual[:] = (state.problem.v.reshape(-1, state.gram.n) - product).ravel()
     state.drift = 0.0
-    state.note_steps(float(np.abs(coefficients).sum()))
     state.is_stale = False
     state.lagging = None
 

@@ -41,8 +41,9 @@ def solve_block(state: State, tol: float, run: Run) -> None:
     while (violation := state.violation()) > tol and not run.gap_is_reached(state):
         run.check(violation, state.gram.n)
         chosen = working_set.choose(state)
-        is_all = len(chosen) == state.problem.n_variables
-        inner_tol = tol if is_all else max(0.5 * tol, _INNER_SHARE * violation)
+        inner_tol = max(0.5 * tol, _INNER_SHARE * violation)
+        if len(chosen) == state.problem.n_variables and run.settings.gap_tol is None:
+            inner_tol = tol  # nothing is outside the working set
         beta, steps = _solve_inner(state, chosen, inner_tol, run)
         change = state.move(chosen, beta) + stretch(state)
         run.count(steps, change)
@@ -75,5 +76,6 @@ def _solve_inner(state: State, chosen: np.ndarray, tol: float, run: Run) -> tupl
         if code != pairwise.STEP_LIMIT or steps >= run.steps_left or run.must_stop():
             break
         group = problem.group[chosen]
-        steps += newton_steps(kernel, beta, residual, *box, group, problem.n_groups, _NEWTON_ROUNDS)
+        rounds = _NEWTON_ROUNDS
+        steps += newton_steps(kernel, beta, residual, *box, group, problem.n_groups, rounds, run.must_stop)
     return beta, steps

@@ -60,13 +60,14 @@ class Lagging:
         lagged[waiting[self.epoch[waiting] == _CURRENT]] = len(self.points) - 1
         allowed = self._out_of_reach(lagged, width)
         fresh = waiting[(self.epoch[waiting] == _CURRENT) & ~allowed[waiting]]
-        self.catch_up(np.flatnonzero((self.epoch != _CURRENT) & ~allowed))
+        self.catch_up(np.flatnonzero(~allowed))
         self.epoch = np.where(allowed, lagged, _CURRENT)
         return fresh
 
     def catch_up(self, samples: Index) -> None:
-        """Bring the residual of lagging ``samples`` up to date."""
+        """Bring the residual of those of the ``samples`` that lag up to date."""
         state = self.state
+        samples = samples[self.epoch[samples] != _CURRENT]
         now = state.problem.coefficients(state.beta)
         for number in np.unique(self.epoch[samples]):
             late = samples[self.epoch[samples] == number]
@@ -76,7 +77,7 @@ class Lagging:
 
     def settle(self) -> None:
         """Bring every residual up to date."""
-        self.catch_up(np.flatnonzero(self.epoch != _CURRENT))
+        self.catch_up(np.arange(self.state.gram.n))
 
     def _out_of_reach(self, lagged: Index, width: float) -> NDArray[np.bool_]:
         """Mark the samples of ``lagged`` that cannot have come within ``width`` of the margin."""

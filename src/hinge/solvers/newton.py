@@ -9,6 +9,7 @@ step very long.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,13 +27,23 @@ _MOST_RIDGE = 1e-2
 
 
 def newton_steps(
-    kernel: Floats, beta: Vector, residual: Vector, lo: Vector, hi: Vector, group: Any, n_groups: int, rounds: int
+    kernel: Floats,
+    beta: Vector,
+    residual: Vector,
+    lo: Vector,
+    hi: Vector,
+    group: Any,
+    n_groups: int,
+    rounds: int,
+    must_stop: Callable[[], bool],
 ) -> int:
     """Move the free variables to their joint minimum, or until ``rounds`` bounds are met; return the steps taken.
 
     ``beta`` and ``residual`` are changed in place; the objective never rises.
     """
     for taken in range(rounds):
+        if must_stop():
+            return taken
         free = np.flatnonzero((beta > lo) & (beta < hi))
         if not max(n_groups, 1) < len(free) + 1 <= MOST_FREE + 1:
             return taken

@@ -61,6 +61,8 @@ class ActiveSet:
     """
 
     def __init__(self, whole: State, samples: Index) -> None:
+        if whole.lagging is not None:
+            whole.lagging.catch_up(samples)
         self.whole = whole
         self.samples = samples
         self.part = whole.restrict(samples)

@@ -1,0 +1,1 @@
+"""Benchmarks: Hinge against its peers, every answer verified. ``python -m benchmarks --help`` explains."""

@@ -1,0 +1,187 @@
+"""What is measured: data sets with their preprocessing, formulation, kernel and parameters.
+
+"Standardised" means zero mean and unit variance (ddof = 0) of every feature, "unit rows" that every row is divided
+by its length. Data of which more than half is not zero is dense, all other data CSR. Random rows are drawn without
+replacement by a generator with a fixed seed, and keep their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.preprocessing import normalize
+
+Task = Literal["binary", "multiclass", "regression"]
+
+TOL = 1e-3
+SLACK = 1.2  # a true violation beyond this multiple of the tolerance is a wrong answer: it does not win
+CACHE_MB = 2000
+SEED = 0
+DENSE_SHARE = 0.5
+
+
+@dataclass(frozen=True)
+class Case:
+    """One problem.
+
+    Attributes
+    ----------
+    name, data : str
+        Short name, and the name by which `hinge.datasets.load` knows the data.
+    n, d : int
+        Rows and features after preprocessing.
+    C, gamma, epsilon : float
+        Price, kernel parameter, and half the width of the tube of a regression.
+    task, kernel : str
+        Formulation and kernel function.
+    standardised : bool
+        Whether the features (and the target of a regression) are standardised.
+    unit_rows : bool
+        Whether every row is scaled to length one.
+    relabel : callable, optional
+        Turns labels into -1 and 1; rows that become 0 are dropped.
+    rows : int, optional
+        How many random rows to take.
+    test : str, optional
+        Data to predict.
+    peers : bool
+        False for the long runs, which only Hinge does.
+    """
+
+    name: str
+    data: str
+    n: int
+    d: int
+    C: float
+    gamma: float = 0.0
+    epsilon: float = 0.1
+    task: Task = "binary"
+    kernel: str = "rbf"
+    standardised: bool = False
+    unit_rows: bool = False
+    relabel: Callable[[NDArray[Any]], NDArray[Any]] | None = None
+    rows: int | None = None
+    test: str | None = None
+    peers: bool = True
+
+    @property
+    def title(self) -> str:
+        """What a reader needs to know: data, kernel, parameters."""
+        kernel = "linear" if self.kernel == "linear" else f"RBF, γ={self.gamma:.5g}"
+        scaled = " standardised" if self.standardised else " unit rows" if self.unit_rows else ""
+        tube = f", ε={self.epsilon:g}" if self.task == "regression" else ""
+        return f"{self.name}{scaled}, {kernel}, C={self.C:g}{tube}"
+
+    @property
+    def point(self) -> dict[str, float]:
+        """The parameters that a sweep varies."""
+        return {"C": self.C, "gamma": self.gamma, "epsilon": self.epsilon}
+
+    def load(self) -> tuple[Any, NDArray[Any]]:
+        """Return samples (CSR or dense, as they come) and targets."""
+        from hinge.datasets import load
+
+        X, y = load(self.data)
+        if self.relabel is not None:
+            y = self.relabel(y)
+            X, y = X[y != 0], y[y != 0]
+        if self.rows is not None:
+            chosen = np.sort(np.random.default_rng(SEED).choice(X.shape[0], self.rows, replace=False))
+            X, y = X[chosen], y[chosen]
+        if self.standardised:
+            X = standardise(X)
+            y = standardise(y[:, None])[:, 0] if self.task == "regression" else y
+        if self.unit_rows:
+            X = normalize(X)
+        if sp.issparse(X) and X.nnz > DENSE_SHARE * X.shape[0] * X.shape[1]:
+            X = X.toarray()
+        if X.shape != (self.n, self.d):
+            raise ValueError(f"{self.name}: expected {self.n} x {self.d}, found {X.shape[0]} x {X.shape[1]}")
+        return X, np.asarray(y, dtype=np.float64)
+
+    def load_test(self) -> tuple[Any, NDArray[Any]]:
+        """Return the samples and labels to predict."""
+        return replace(self, data=str(self.test), n=TEST_ROWS[str(self.test)], rows=None).load()
+
+
+TEST_ROWS = {"a9a.t": 16281, "mnist.t": 10000}
+
+
+def standardise(X: Any) -> NDArray[np.float64]:
+    """Return X dense, every column with zero mean and unit variance; constant columns become zero."""
+    X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+    deviation = X.std(axis=0)
+    return np.asarray((X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0))
+
+
+def _one_against_rest(label: int) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    return lambda y: np.where(y == label, 1, -1)
+
+
+def _high_digit(y: NDArray[Any]) -> NDArray[Any]:
+    return np.where(y >= 5, 1, -1)
+
+
+def _sign(y: NDArray[Any]) -> NDArray[Any]:
+    return np.sign(y)
+
+
+_MNIST_GAMMA = 1 / (2 * 3500.0**2)
+_COVTYPE = {"relabel": _one_against_rest(2), "standardised": True, "C": 1, "gamma": 1 / 54}
+
+_ALL: list[Case] = [
+    # The table of seven.
+    Case("spambase", "spambase", 4601, 57, C=50, gamma=0.005, standardised=True),
+    Case("a9a", "a9a", 32561, 123, C=1, gamma=0.05, test="a9a.t"),
+    Case("w8a", "w8a", 49749, 300, C=5, gamma=0.05),
+    Case("ijcnn1", "ijcnn1", 49990, 22, C=32, gamma=2),
+    Case("connect-4", "connect-4", 30555, 126, C=4.5, gamma=0.2222, relabel=_sign, rows=30555),
+    Case("cod-rna", "cod-rna", 59535, 8, C=32, gamma=0.5, standardised=True),
+    Case("mnist-10000", "mnist", 10000, 784, C=50, gamma=_MNIST_GAMMA, relabel=_high_digit, rows=10000),
+    # Scale.
+    Case("mnist-60000", "mnist", 60000, 784, C=50, gamma=_MNIST_GAMMA, relabel=_high_digit),
+    Case("covtype-50000", "covtype", 50000, 54, rows=50000, **_COVTYPE),  # type: ignore[arg-type]
+    Case("covtype", "covtype", 581012, 54, peers=False, **_COVTYPE),  # type: ignore[arg-type]
+    # Further shapes.
+    Case("skin", "skin_nonskin", 245057, 3, C=10, gamma=1, standardised=True, relabel=_one_against_rest(1)),
+    Case("cadata", "cadata", 20640, 8, C=10, gamma=0.125, task="regression", standardised=True),
+    Case("reuters-rbf", "reuters-money-fx", 7770, 8315, C=10, gamma=1),
+    # Many classes.
+    Case("shuttle", "shuttle", 43500, 9, C=32, gamma=0.5, task="multiclass", standardised=True),
+    Case("letter", "letter.scale", 15000, 16, C=16, gamma=1, task="multiclass"),
+    Case("usps", "usps", 7291, 256, C=10, gamma=1 / 128, task="multiclass"),
+    Case("news20-rbf", "news20", 15935, 62061, C=10, gamma=1, task="multiclass", unit_rows=True),
+    Case("mnist-ten", "mnist", 60000, 784, C=50, gamma=_MNIST_GAMMA, task="multiclass", test="mnist.t"),
+    # Linear kernels.
+    Case("w8a-linear", "w8a", 49749, 300, C=1, kernel="linear"),
+    Case("reuters-linear", "reuters-money-fx", 7770, 8315, C=1, kernel="linear"),
+    Case("news20-linear", "news20", 15935, 62061, C=1, kernel="linear", task="multiclass", unit_rows=True),
+    # Small: to try the harness, and for the sweep.
+    Case("heart", "heart_scale", 270, 13, C=1, gamma=1 / 13),
+    Case("a1a", "a1a", 1605, 123, C=1, gamma=0.05, test="a9a.t"),
+    Case("iris", "iris.scale", 150, 4, C=1, gamma=0.25, task="multiclass"),
+    Case("housing", "housing", 506, 13, C=10, gamma=0.1, task="regression", standardised=True),
+    Case("svmguide1", "svmguide1", 3089, 4, C=1, gamma=1, standardised=True, relabel=_one_against_rest(1)),
+]
+
+CASES = {case.name: case for case in _ALL}
+
+TABLE = ("spambase", "a9a", "w8a", "ijcnn1", "connect-4", "cod-rna", "mnist-10000")
+SCALE = ("mnist-60000", "covtype-50000", "covtype")
+MORE = ("skin", "cadata", "reuters-rbf")
+MULTICLASS = ("letter", "usps", "shuttle", "news20-rbf")
+LINEAR = ("w8a-linear", "reuters-linear", "news20-linear")
+INPUTS = ("a9a", "w8a", "mnist-10000")
+PREDICT = ("a9a", "mnist-ten")
+MEMORY = ("a9a", "w8a", "cod-rna", "mnist-10000", "covtype-50000")
+SWEEP = ("svmguide1",)
+
+
+def grid() -> list[list[tuple[float, float]]]:
+    """Return the points (C, γ) of the sweep, one list for each γ; the usual steps of four."""
+    return [[(2.0**c, 2.0**g) for c in range(-5, 16, 2)] for g in range(-15, 4, 2)]

@@ -1,0 +1,100 @@
+"""Write ``RESULTS.md`` from the files of results."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from benchmarks.cases import CACHE_MB, SLACK, TOL
+from benchmarks.machine import PACKAGES
+from benchmarks.run import Record, read_records
+from benchmarks.sections import RENDER, Section
+from benchmarks.summary import figures, speedup
+
+HEADINGS = {
+    "table": "Seven cases",
+    "scale": "Larger data",
+    "more": "Further shapes",
+    "multiclass": "Many classes",
+    "linear": "Linear kernel",
+    "sweep": "A sweep over C and γ",
+    "inputs": "Type and storage of the input",
+    "predict": "Prediction",
+    "memory": "Memory",
+    "startup": "Start-up",
+    "reader": "Reading LIBSVM text",
+}
+
+_INTRODUCTION = f"""# Benchmark results
+
+Seconds of the first large fit in a fresh process; imports and compilation happen before, on a small problem, and
+are shown beside. Contenders take turns; figures are medians, the spread is fastest and slowest. All at a tolerance
+of {TOL:g} with a cache of {CACHE_MB:,} MB, Hinge always with its defaults otherwise.
+
+The violation and the objective of every answer are recomputed in double precision from its dual coefficients, by
+code of no contender (`benchmarks/verify.py`). An answer whose true violation exceeds {SLACK:g} × {TOL:g} is marked
+✗ and does not win.
+
+Hinge and scikit-learn get dense data where more than half of it is not zero, else CSR; LIBSVM and LIBLINEAR get
+their own format, converted before the clock runs. scikit-learn-intelex runs on float32 and float64, dense and
+sparse: its best correct time counts, and an input that takes more than 3 times as long is stopped. "× limit" is
+the time divided by what n × support vectors kernel values would take at this machine's measured product speed.
+LIBLINEAR solves an easier problem, with the threshold inside the regularised weights; its objective is its own.
+`HINGE_DATA` names the folder of the data sets; `python -m benchmarks all` repeats everything.
+"""
+
+
+def write(out: Path, path: Path) -> list[str]:
+    """Render all sections that have results; return their names."""
+    found = {name: read_records(out / f"{name}.jsonl") for name in HEADINGS}
+    found = {name: records for name, records in found.items() if len(records) > 1}
+    machines = {name: _machine(records) for name, records in found.items()}
+    is_one = len(set(machines.values())) == 1
+    parts = [_INTRODUCTION, *([next(iter(machines.values())) + "\n"] if is_one else []), _verdicts(found)]
+    for name, records in found.items():
+        parts.append(_section(name, records, "" if is_one else machines[name] + "\n"))
+    path.write_text(_without_paths("\n".join(parts)), encoding="utf-8")
+    return list(found)
+
+
+def _verdicts(found: dict[str, list[Record]]) -> str:
+    """Say in which cases Hinge was fastest among the correct, and in which it was not."""
+    gains = {
+        case: speedup(of_case)
+        for name in ("table", "scale", "more", "multiclass", "linear")
+        for case, of_case in figures(found.get(name, [])).items()
+    }
+    wins = ", ".join(f"{case} ({gain:.1f} ×)" for case, gain in gains.items() if gain is not None and gain >= 1)
+    losses = ", ".join(f"{case} ({gain:.2f} ×)" for case, gain in gains.items() if gain is not None and gain < 1)
+    open_ones = ", ".join(case for case, gain in gains.items() if gain is None)
+    lines = [f"**Wins** against the fastest correct peer: {wins or 'none'}.", ""]
+    lines += [f"**Losses**: {losses or 'none'}.", ""]
+    lines += [f"No correct peer to compare with: {open_ones}.", ""] if open_ones else []
+    return "\n".join(lines)
+
+
+def _section(name: str, records: list[Record], machine: str) -> str:
+    section: Section = RENDER[name](name, records)
+    lines = [f"## {HEADINGS[name]}", "", *([machine] if machine else [])]
+    lines += [goal.line for goal in section.goals] + [""] * bool(section.goals)
+    lines += [table.markdown() for table in section.tables]
+    lines += [note + "\n" for note in section.notes]
+    failed = {f"{r['contender']} on {r['case']} ({r['message']})" for r in records if r.get("status") == "error"}
+    if failed:
+        lines += [f"Failed: {'; '.join(sorted(failed))}.", ""]
+    lines += [f"Repeat with `python -m benchmarks {name}`.", ""]
+    return "\n".join(lines)
+
+
+def _machine(records: list[Record]) -> str:
+    machine = next(record for record in records if record["kind"] == "machine")
+    versions = ", ".join(f"{name} {machine['versions'].get(name, 'absent')}" for name in PACKAGES)
+    return (
+        f"Measured on {machine['date']}: {machine['cpu']}, {machine['cores']} cores, {machine['memory_gb']} GB, "
+        f"{machine['system']}; {versions}."
+    )
+
+
+def _without_paths(text: str) -> str:
+    """Leave out what an error message may say of folders of this machine."""
+    return re.sub(r"(?<![\w/.])/(?:[\w.+-]+/)+[\w.+-]*", "…", text)

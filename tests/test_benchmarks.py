@@ -1,0 +1,137 @@
+"""The benchmark harness: its verifier against hand-made and independent answers, and one small run."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.svm import SVC, SVR
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks import verify
+from benchmarks.__main__ import main
+from benchmarks.goals import Goal
+from benchmarks.summary import best_peer, figures, speedup
+from benchmarks.verify import Answer, check_answer, check_classifier
+
+from hinge import Gram, Kernel, certificate
+from hinge.formulations import c_svc, epsilon_svr
+
+LINE = np.array([[0.0], [1.0], [2.0], [3.0]])
+SIDES = np.array([-1.0, -1.0, 1.0, 1.0])
+
+
+def settings(task="binary", kernel="rbf", C=1.0, gamma=0.5, epsilon=0.1):
+    return {"task": task, "kernel": kernel, "C": C, "gamma": gamma, "epsilon": epsilon}
+
+
+def answer_of(machine, labels):
+    dual = np.atleast_2d(machine.dual_coef_)
+    return Answer(machine.support_.astype(np.int64), dual, np.ravel(machine.intercept_), np.asarray(labels, float))
+
+
+@pytest.mark.parametrize(("size", "violation", "objective"), [(2.0, 0.0, -2.0), (1.9, 0.1, -1.995)])
+def test_four_points_on_a_line(size, violation, objective):
+    beta = np.array([0.0, -size, size, 0.0])
+    check = check_classifier(LINE, SIDES, beta, -3.0, settings(kernel="linear", C=10.0))
+    assert check.violation == pytest.approx(violation, abs=1e-12)
+    assert check.objective == pytest.approx(objective)
+    assert (check.box_error, check.sum_error, check.n_support, check.necessary) == (0.0, 0.0, 2, 8)
+
+
+def test_an_infeasible_answer_is_seen():
+    beta = np.array([0.0, -2.0, 2.5, 0.0])
+    check = check_classifier(LINE, SIDES, beta, 7.0, settings(kernel="linear", C=2.0))
+    assert check.box_error == pytest.approx(0.5)
+    assert check.sum_error == pytest.approx(0.5)
+    assert check.intercept_error > 1.0
+
+
+@pytest.mark.parametrize("as_given", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("largest_dense", [0, 2**30])
+def test_kernel_product_in_tiles(monkeypatch, as_given, largest_dense):
+    monkeypatch.setattr(verify, "_LARGEST_DENSE", largest_dense)
+    monkeypatch.setattr(verify, "_TILE_ROWS", 7)
+    monkeypatch.setattr(verify, "_TILE_SUPPORT", 5)
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(40, 3)) * (rng.random((40, 3)) < 0.6)
+    coefficients = rng.normal(size=40) * (rng.random(40) < 0.5)
+    distances = ((X[:, None, :] - X[None, :, :]) ** 2).sum(axis=2)
+    product = verify.kernel_product(as_given(X), coefficients, "rbf", 0.7)
+    np.testing.assert_allclose(product, np.exp(-0.7 * distances) @ coefficients, atol=1e-12)
+
+
+def test_agrees_with_the_certificate():
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(60, 4)), np.sign(rng.normal(size=60))
+    gram = Gram(X, Kernel("rbf", gamma=0.5))
+    beta = y * rng.choice([0.0, 0.3, 1.0], size=60)
+    ours, theirs = check_classifier(X, y, beta, 0.0, settings()), certificate(c_svc(y, C=1.0), gram, beta)
+    assert ours.violation == pytest.approx(theirs.violation)
+    assert ours.objective == pytest.approx(theirs.objective)
+    target, free = rng.normal(size=60), rng.choice([-1.0, -0.4, 0.0, 0.2, 1.0], size=60)
+    ours = verify.check_regressor(X, target, free, 0.0, settings("regression"))
+    halves = np.concatenate([np.maximum(free, 0), np.minimum(free, 0)])
+    theirs = certificate(epsilon_svr(target, C=1.0, epsilon=0.1), gram, halves)
+    assert ours.violation == pytest.approx(theirs.violation)
+    assert ours.objective == pytest.approx(theirs.objective)
+
+
+def test_every_pair_of_many_classes_is_checked(tmp_path):
+    rng = np.random.default_rng(7)
+    y = rng.integers(0, 4, size=120).astype(float)
+    X = rng.normal(size=(120, 3)) + y[:, None]
+    machine = SVC(C=1.0, gamma=0.5, tol=1e-6).fit(X, y)
+    answer = answer_of(machine, machine.classes_)
+    answer.save(tmp_path / "answer.npz")
+    check = check_answer(X, y, Answer.read(tmp_path / "answer.npz"), settings("multiclass"))
+    assert check.violation < 1e-5
+    assert len(list(verify.machines(y, answer))) == 6
+    answer.dual[:] *= 0.9
+    assert check_answer(X, y, answer, settings("multiclass")).violation > 1e-2
+
+
+def test_regression_of_another_library():
+    rng = np.random.default_rng(9)
+    X = rng.normal(size=(80, 2))
+    y = X[:, 0] + 0.3 * rng.normal(size=80)
+    machine = SVR(C=1.0, gamma=0.5, tol=1e-6).fit(X, y)
+    check = check_answer(X, y, answer_of(machine, []), settings("regression"))
+    assert check.violation < 1e-5
+    assert check.intercept_error < 1e-5
+
+
+def run(contender, seconds, violation, status="ok"):
+    figures_of_run = {"seconds": seconds, "violation": violation} if status == "ok" else {}
+    return {"kind": "run", "case": "c", "contender": contender, "library": contender, "status": status, "n": 9,
+            **figures_of_run}  # fmt: skip
+
+
+def test_a_wrong_answer_does_not_win():
+    records = [run("hinge", 1.0, 9e-4), run("hinge", 3.0, 9e-4), run("hinge", 2.0, 9e-4)]
+    records += [run("sklearnex", 0.5, 2e-3), run("libsvm", 8.0, 1.1e-3), run("sklearn", None, None, "timeout")]
+    of_case = figures(records)["c"]
+    assert best_peer(of_case).contender == "libsvm"
+    assert speedup(of_case) == 4.0
+    assert "missed" in Goal("speed-up", speedup(of_case), 5).line
+
+
+@pytest.mark.skipif(not os.environ.get("HINGE_DATA"), reason="HINGE_DATA does not name a folder of data sets")
+def test_a_small_run(tmp_path, capsys):
+    options = ["--repeats", "1", "--out", str(tmp_path)]
+    main(["table", "--cases", "heart", "--contenders", "hinge", "sklearn", *options])
+    runs = [json.loads(line) for line in (tmp_path / "table.jsonl").read_text().splitlines()][1:]
+    assert [record["contender"] for record in runs] == ["hinge", "sklearn"]
+    assert all(record["status"] == "ok" and record["violation"] < 1.2e-3 for record in runs)
+    assert runs[0]["objective"] == pytest.approx(runs[1]["objective"], rel=1e-5)
+    assert runs[0]["ns_per_value"] > 0
+    main(["report", "--out", str(tmp_path), "--to", str(tmp_path / "RESULTS.md")])
+    text = (tmp_path / "RESULTS.md").read_text()
+    assert "| heart |" in text
+    assert "python -m benchmarks table" in text
+    assert str(tmp_path) not in text
+    assert "hinge" in capsys.readouterr().out
