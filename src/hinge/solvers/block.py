@@ -7,12 +7,14 @@ hundred thousand pair steps, so the outer loop can be plain Python.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from hinge.report import Status
 from hinge.solvers import pairwise
 from hinge.solvers.hard_margin import stretch
-from hinge.solvers.newton import newton_steps
+from hinge.solvers.newton import newton_seconds, newton_steps
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.state import State
 from hinge.solvers.working_set import WorkingSet
@@ -25,7 +27,17 @@ _BURST_PER_VARIABLE = 5
 _INNER_BURSTS = 4
 _NEWTON_ROUNDS = 20
 
+# What a pair step costs for every variable of its working set.
+_SECONDS_PER_PAIR_AND_VARIABLE = 1.5e-9
+
 _STUCK_ROUNDS = 3
+
+
+@dataclass
+class Credit:
+    """Seconds that Newton steps have earned because pair steps did not suffice."""
+
+    seconds: float = 0.0
 
 
 def solve_block(state: State, tol: float, run: Run) -> None:
@@ -36,7 +48,7 @@ def solve_block(state: State, tol: float, run: Run) -> None:
     Stop
         A limit was reached, or no working set makes progress.
     """
-    working_set = WorkingSet()
+    working_set, credit = WorkingSet(), Credit()
     stuck = 0
     while (violation := state.violation()) > tol and not run.gap_is_reached(state):
         run.check(violation, state.gram.n)
@@ -44,7 +56,7 @@ def solve_block(state: State, tol: float, run: Run) -> None:
         inner_tol = max(0.5 * tol, _INNER_SHARE * violation)
         if len(chosen) == state.problem.n_variables and run.settings.gap_tol is None:
             inner_tol = tol  # nothing is outside the working set
-        beta, steps = _solve_inner(state, chosen, inner_tol, run)
+        beta, steps = _solve_inner(state, chosen, inner_tol, run, credit)
         change = state.move(chosen, beta) + stretch(state)
         run.count(steps, change)
         stuck = stuck + 1 if change >= 0 else 0  # steps and residual disagree: rounding rules
@@ -52,7 +64,7 @@ def solve_block(state: State, tol: float, run: Run) -> None:
             raise Stop(Status.STALLED)
 
 
-def _solve_inner(state: State, chosen: np.ndarray, tol: float, run: Run) -> tuple[np.ndarray, int]:
+def _solve_inner(state: State, chosen: np.ndarray, tol: float, run: Run, credit: Credit) -> tuple[np.ndarray, int]:
     """Solve the problem of the variables ``chosen`` alone; return their new β and the number of pair steps."""
     problem = state.problem
     samples = chosen % problem.n_samples
@@ -75,7 +87,12 @@ def _solve_inner(state: State, chosen: np.ndarray, tol: float, run: Run) -> tupl
             raise Stop(Status.INFEASIBLE)
         if code != pairwise.STEP_LIMIT or steps >= run.steps_left or run.must_stop():
             break
+        # Newton steps may take as long as the pair steps that did not suffice: at worst both are tried in vain.
+        credit.seconds += _SECONDS_PER_PAIR_AND_VARIABLE * taken * len(chosen)
+        price = newton_seconds(len(chosen), int(np.count_nonzero((beta > box[0]) & (beta < box[1]))))
+        rounds = int(min(credit.seconds / price, _NEWTON_ROUNDS))
         group = problem.group[chosen]
-        rounds = _NEWTON_ROUNDS
-        steps += newton_steps(kernel, beta, residual, *box, group, problem.n_groups, rounds, run.must_stop)
+        done = newton_steps(kernel, beta, residual, *box, group, problem.n_groups, rounds, run.must_stop)
+        credit.seconds -= done * price if done else 0.0
+        steps += done
     return beta, steps

@@ -21,9 +21,21 @@ from hinge.samples import Floats
 # Factoring more free variables than this costs more than the pair steps it replaces.
 MOST_FREE = 2000
 
+# Seconds, roughly, per unit of work; they only have to tell a small factorisation from a large one.
+_SECONDS_PER_FLOP = 2e-11
+_SECONDS_PER_VALUE = 5e-9
+_SECONDS_PER_CALL = 2e-4
+
 _RIDGE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-11}
 _RIDGE_GROWTH = 100.0
 _MOST_RIDGE = 1e-2
+
+
+def newton_seconds(n_variables: int, n_free: int) -> float:
+    """Estimate the time of one Newton step; infinite where it is out of the question."""
+    if n_free > MOST_FREE:
+        return np.inf
+    return _SECONDS_PER_FLOP * n_free**3 / 3 + _SECONDS_PER_VALUE * n_variables * n_free + _SECONDS_PER_CALL
 
 
 def newton_steps(
