@@ -241,6 +241,20 @@ class Gram:
             self._cache = None
         return child
 
+    def part(self, index: Index, *, threads: int, cache_bytes: int) -> Gram:
+        """Return an independent Gram matrix of the samples ``index``, with its own threads, cache and counts.
+
+        Unlike those of a restriction its answers can be checked in double precision.
+        """
+        part = object.__new__(Gram)
+        part._share_with(self)
+        part.team = Team(1 if isinstance(self.samples, CalledKernel) else threads)
+        part.counts, part.cache_bytes = Counts(), cache_bytes
+        part._workspace = np.empty(0, self.dtype)
+        part.diagonal = self.diagonal[index]
+        part._set(self.samples.take(index, np.float64), self.kernel, self.dtype, self.statistic)
+        return part
+
     def in_double(self) -> Gram:
         """Return this Gram matrix with kernel values in double precision."""
         twin = object.__new__(Gram)

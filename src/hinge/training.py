@@ -21,11 +21,11 @@ from hinge.model import Model
 from hinge.problem import DualProblem, Vector
 from hinge.progress import Watch
 from hinge.report import MESSAGES, Report, Solution, Status
-from hinge.samples import CalledKernel, Index
+from hinge.samples import Index
 from hinge.settings import Progress, Settings
 from hinge.solvers import solve
 from hinge.solvers.polish import polish
-from hinge.threads import Team, blas_on_one_thread
+from hinge.threads import blas_on_one_thread
 
 # Half of the cache's budget may hold the whole kernel matrix when several machines are trained on it.
 _SHARE_FOR_MATRIX = 0.5
@@ -131,14 +131,13 @@ def train(
         return []
     settings, watch = settings or Settings(), watch or Watch(n_machines=len(tasks))
     n_workers = min(gram.team.size, len(tasks))
-    exact = gram.in_double()
 
     def run(number: int) -> Machine:
         task = tasks[number]
         if watch.is_stopped:
             return _machine_of(task, _not_begun(task, gram))
         watch.begin(first + number)
-        part = _part_of(gram, exact, task, n_workers)
+        part = _part_of(gram, task, n_workers)
         solution = _solve(task, part, _settings_of(first + number, task, settings, watch))
         if part is not gram:
             _add_counts(gram.counts, part.counts)
@@ -347,16 +346,12 @@ def _machine_of(task: Task, solution: Solution) -> Machine:
     return Machine(task.samples, coefficients, intercept, solution, decisions)
 
 
-def _part_of(gram: Gram, exact: Gram, task: Task, n_workers: int) -> Gram:
+def _part_of(gram: Gram, task: Task, n_workers: int) -> Gram:
     """The Gram matrix of one task: its samples, its share of the threads and of the cache."""
     if n_workers == 1 and len(task.samples) == gram.n:
         return gram
-    part = exact.restrict(task.samples)  # in double precision, so that answers can be checked in it
-    part._set(part.samples, part.kernel, gram.dtype, gram.statistic)
-    part.counts = Counts()
-    part.team = Team(1 if isinstance(gram.samples, CalledKernel) else max(gram.team.size // n_workers, 1))
-    part.cache_bytes = gram.cache_bytes // n_workers
-    return part
+    n_threads = max(gram.team.size // n_workers, 1)
+    return gram.part(task.samples, threads=n_threads, cache_bytes=gram.cache_bytes // n_workers)
 
 
 def _add_counts(total: Counts, part: Counts) -> None:
