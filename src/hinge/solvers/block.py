@@ -29,6 +29,7 @@ _NEWTON_ROUNDS = 20
 
 # What a pair step costs for every variable of its working set.
 _SECONDS_PER_PAIR_AND_VARIABLE = 1.5e-9
+_LEAST_CREDIT = 4e-3  # nobody misses a few milliseconds, and small problems need no more
 
 _STUCK_ROUNDS = 3
 
@@ -88,7 +89,7 @@ def _solve_inner(state: State, chosen: np.ndarray, tol: float, run: Run, credit:
         if code != pairwise.STEP_LIMIT or steps >= run.steps_left or run.must_stop():
             break
         # Newton steps may take as long as the pair steps that did not suffice: at worst both are tried in vain.
-        credit.seconds += _SECONDS_PER_PAIR_AND_VARIABLE * taken * len(chosen)
+        credit.seconds += max(_SECONDS_PER_PAIR_AND_VARIABLE * taken * len(chosen), _LEAST_CREDIT)
         price = newton_seconds(len(chosen), int(np.count_nonzero((beta > box[0]) & (beta < box[1]))))
         rounds = int(min(credit.seconds / price, _NEWTON_ROUNDS))
         group = problem.group[chosen]
