@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -9,9 +10,16 @@ from importlib import import_module
 from hinge._version import __version__
 
 COMMANDS = {
+    "train": "train a machine on a data file, or cross-validate (svm-train)",
+    "predict": "predict a data file by a model file (svm-predict)",
+    "scale": "scale the features of a data file (svm-scale)",
+    "check": "check the format of a data file (checkdata.py)",
+    "subset": "draw a random part of a data file (subset.py)",
     "demo": "train, cross-validate and report on a data set that ships with scikit-learn",
+    "completion": "print a script that completes commands and options in bash, zsh or fish",
 }
 
+_EXIT_FAILURE = 1
 _EXIT_USAGE = 2
 
 
@@ -19,15 +27,19 @@ def usage() -> str:
     """Return the text of ``hinge --help``."""
     width = max(len(name) for name in COMMANDS)
     lines = [f"  {name:<{width}}  {what}" for name, what in COMMANDS.items()]
-    return "\n".join(["usage: hinge COMMAND [options]", "", *lines, "", "hinge COMMAND --help tells more."])
+    return "\n".join(
+        [
+            "usage: hinge COMMAND [options]", "", *lines, "",
+            "hinge COMMAND --help tells more. Exit codes: 0 success, 1 an error, 2 wrong usage.",
+        ]
+    )  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 success, 1 failure, 2 wrong usage."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words and words[0] in COMMANDS:
-        code: int = import_module(f"hinge.cli.{words[0]}").run(words[1:])
-        return code
+        return _run(words[0], words[1:])
     if words and words[0] == "--version":
         print(f"hinge {__version__}")
         return 0
@@ -36,3 +48,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"hinge: unknown command {words[0]!r}", file=sys.stderr)
     print(usage(), file=sys.stdout if asked else sys.stderr)
     return 0 if asked else _EXIT_USAGE
+
+
+def _run(command: str, words: list[str]) -> int:
+    try:
+        code: int = import_module(f"hinge.cli.{command}").run(words)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader of our output, such as head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _EXIT_FAILURE
+    except MemoryError:
+        print(f"hinge {command}: not enough memory", file=sys.stderr)
+        return _EXIT_FAILURE
+    except KeyboardInterrupt:
+        print(f"hinge {command}: interrupted", file=sys.stderr)
+        return _EXIT_FAILURE
+    return code
+
+
+def svm_train() -> int:
+    """Run ``hinge-svm-train``: ``hinge train`` under a name of its own, for scripts that call a program."""
+    return _run("train", sys.argv[1:])
+
+
+def svm_predict() -> int:
+    """Run ``hinge-svm-predict``."""
+    return _run("predict", sys.argv[1:])
+
+
+def svm_scale() -> int:
+    """Run ``hinge-svm-scale``."""
+    return _run("scale", sys.argv[1:])

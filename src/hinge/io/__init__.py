@@ -1,4 +1,4 @@
-"""Data files: LIBSVM / svmlight text, and tables by their ending.
+"""Data files: LIBSVM / svmlight text, and tables by their ending. Model files: LIBSVM's text.
 
 >>> import tempfile, os
 >>> path = os.path.join(tempfile.mkdtemp(), "data.xz")
@@ -18,6 +18,9 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from hinge.io.atomic import atomic_write
+from hinge.io.libsvm_model import LibsvmModel
+from hinge.io.libsvm_text import ModelFileError, read_libsvm_model, write_libsvm_model
+from hinge.io.model_files import load_model, save_model
 from hinge.io.svmlight import MAX_INDEX, Data, read_data
 from hinge.io.svmlight_errors import DataFileError, LineError
 from hinge.io.svmlight_write import write_data
@@ -27,12 +30,18 @@ __all__ = [
     "MAX_INDEX",
     "Data",
     "DataFileError",
+    "LibsvmModel",
     "LineError",
+    "ModelFileError",
     "atomic_write",
     "load",
+    "load_model",
     "read_data",
+    "read_libsvm_model",
     "read_table",
+    "save_model",
     "write_data",
+    "write_libsvm_model",
 ]
 
 

@@ -1,0 +1,118 @@
+"""The data file of a command, in LIBSVM's terms: column i is the feature of index i."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from hinge.cli.options import EXIT_FAILURE
+from hinge.io import DataFileError, read_data, read_table
+from hinge.io.tables import READERS, ending
+from hinge.problem import Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Samples and targets of a file.
+
+    Attributes
+    ----------
+    rows : CSR matrix
+        The samples as the file has them, zeros that are written out included; column i is index i.
+    y : array
+        Labels or targets.
+    """
+
+    rows: Any
+    y: Vector
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return len(self.y)
+
+    @property
+    def max_index(self) -> int:
+        """The largest index of the file."""
+        return max(int(self.rows.shape[1]) - 1, 0)
+
+    def labels(self) -> NDArray[np.int64]:
+        """Class labels: whole numbers, cut off as LIBSVM does."""
+        return np.clip(np.trunc(self.y), -(2**31), 2**31 - 1).astype(np.int64)
+
+    def serials(self) -> NDArray[np.int64]:
+        """Serial numbers of the rows of a precomputed kernel, counted from 1."""
+        rows = self.rows
+        first = rows.indptr[:-1]
+        has_zero = np.zeros(self.n, bool)
+        filled = rows.indptr[1:] > first
+        has_zero[filled] = rows.indices[first[filled]] == 0
+        if not has_zero.all():
+            leave("Wrong input format: first column must be 0:sample_serial_number")
+        serials = rows.data[first].astype(np.int64)
+        if ((serials <= 0) | (serials > self.max_index)).any():
+            leave("Wrong input format: sample_serial_number out of range")
+        return serials
+
+
+def leave(message: str, code: int = EXIT_FAILURE) -> Any:
+    """Print an error and end the command."""
+    print(message, file=sys.stderr)
+    raise SystemExit(code)
+
+
+@contextmanager
+def explained(path: str, cannot_open: str) -> Iterator[None]:
+    """Turn what goes wrong with a data file into LIBSVM's message, and ours behind it."""
+    try:
+        yield
+    except DataFileError as error:
+        if error.errors:
+            print(f"Wrong input format at line {error.errors[0].line}", file=sys.stderr)
+        leave(str(error))
+    except OSError as error:
+        print(f"{cannot_open} {path}", file=sys.stderr)
+        leave(f"{path}: {error.strerror or error}")
+
+
+def read_samples(path: str, threads: int | None, cannot_open: str = "can't open input file") -> Samples:
+    """Read a data file, or print what is wrong with it and leave.
+
+    Parameters
+    ----------
+    path : str
+        LIBSVM text, ``"-"`` for standard input, or a table; a table's first column is index 1.
+    threads : int or None
+        Number of threads.
+    cannot_open : str
+        What LIBSVM's tool says of a file that it cannot open.
+    """
+    with explained(path, cannot_open):
+        if path != "-" and ending(path) in READERS:
+            data = read_table(path)
+            X = sp.csr_matrix(data.X)
+            rows = sp.csr_matrix((X.data, X.indices + 1, X.indptr), shape=(X.shape[0], X.shape[1] + 1))
+            return Samples(rows, np.asarray(data.y, np.float64))
+        data = read_data(path, zero_based=True, threads=threads)
+    return Samples(data.X, data.y)
+
+
+def default_model_name(path: str) -> str:
+    """Return the model file that LIBSVM writes by default: the data file's name in the current folder."""
+    return os.path.basename(path if path != "-" else "stdin") + ".model"
+
+
+def compact(rows: Any) -> Any:
+    """Return the rows without unused columns, dense where that is no larger: what training works on."""
+    used, places = np.unique(rows.indices, return_inverse=True)
+    shape = (rows.shape[0], max(len(used), 1))
+    narrow = sp.csr_matrix((rows.data, places.astype(np.int32), rows.indptr), shape=shape)
+    return narrow.toarray() if 3 * narrow.nnz >= shape[0] * shape[1] else narrow

@@ -1,0 +1,121 @@
+"""The parameters of ``hinge train``, checked as LIBSVM checks them and in its words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hinge.cli.options import Parsed
+from hinge.io.libsvm_model import KERNEL_TYPES, MOST_DEGREE, SVM_TYPES, SvmType
+from hinge.kernels import Kernel
+
+_MEGABYTE = 2**20
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What to train, and how. The names are those of the long options.
+
+    Attributes
+    ----------
+    type_number, kernel_number : int
+        LIBSVM's numbers of the type of machine and of the kernel.
+    degree, gamma, coef0 : int, float, float
+        Parameters of the kernel; gamma None for the default.
+    cost, nu, epsilon : float
+        Parameters of the machine.
+    cache, tolerance, shrinking, probability : float or None, float, int, int
+        How to train it.
+    weights : tuple of (int, float)
+        Factors of the cost of classes.
+    solver, threads : str, int or None
+        Method and number of threads.
+    """
+
+    type_number: int
+    kernel_number: int
+    degree: int
+    gamma: float | None
+    coef0: float
+    cost: float
+    nu: float
+    epsilon: float
+    cache: float | None
+    tolerance: float
+    shrinking: int
+    probability: int
+    weights: tuple[tuple[int, float], ...]
+    solver: Any
+    threads: int | None
+
+    @classmethod
+    def of(cls, parsed: Parsed) -> Parameters:
+        """Take them from a command line."""
+        same = ("degree", "gamma", "coef0", "cost", "nu", "epsilon", "cache", "tolerance", "shrinking",
+                "probability", "solver", "threads")  # fmt: skip
+        chosen = {name: parsed[name] for name in same}
+        return cls(parsed["type"], parsed["kernel"], weights=parsed.weights, **chosen)
+
+    @property
+    def svm_type(self) -> SvmType:
+        """LIBSVM's name of the type of machine."""
+        return SVM_TYPES[self.type_number]
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether classes are told apart."""
+        return self.svm_type in ("c_svc", "nu_svc")
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether numbers are predicted."""
+        return self.svm_type in ("epsilon_svr", "nu_svr")
+
+    @property
+    def cache_bytes(self) -> int | None:
+        """Budget of kernel values; None for the default."""
+        return None if self.cache is None else max(int(self.cache * _MEGABYTE), 1)
+
+    def kernel(self, max_index: int) -> Kernel:
+        """Return the kernel; gamma defaults to 1 / (largest index)."""
+        name = list(KERNEL_TYPES.values())[self.kernel_number]
+        if name in ("linear", "precomputed"):
+            return Kernel(name)
+        gamma = self.gamma or (1.0 / max_index if max_index > 0 else 0.0)
+        return Kernel(name, gamma=gamma, coef0=self.coef0, degree=self.degree if name == "poly" else 3)
+
+    def complaint(self, labels: NDArray[np.int64]) -> str | None:
+        """Return LIBSVM's message about what is wrong with them, if anything is (``svm_check_parameter``)."""
+        if not 0 <= self.type_number < len(SVM_TYPES):
+            return "unknown svm type"
+        if not 0 <= self.kernel_number < len(KERNEL_TYPES):
+            return "unknown kernel type"
+        kernel = list(KERNEL_TYPES)[self.kernel_number]
+        uses_cost = self.svm_type in ("c_svc", "epsilon_svr", "nu_svr")
+        uses_nu = self.svm_type in ("nu_svc", "one_class", "nu_svr")
+        checks = (
+            (kernel in ("polynomial", "rbf", "sigmoid") and (self.gamma or 0.0) < 0, "gamma < 0"),
+            (kernel == "polynomial" and self.degree < 0, "degree of polynomial kernel < 0"),
+            (self.cache is not None and self.cache <= 0, "cache_size <= 0"),
+            (self.tolerance <= 0, "eps <= 0"),
+            (uses_cost and self.cost <= 0, "C <= 0"),
+            (uses_nu and not 0 < self.nu <= 1, "nu <= 0 or nu > 1"),
+            (self.svm_type == "epsilon_svr" and self.epsilon < 0, "p < 0"),
+            (self.shrinking not in (0, 1), "shrinking != 0 and shrinking != 1"),
+            (self.probability not in (0, 1), "probability != 0 and probability != 1"),
+            (self.svm_type == "nu_svc" and not _is_feasible(self.nu, labels), "specified nu is infeasible"),
+            # LIBSVM goes on in these cases.
+            (kernel == "polynomial" and self.degree > MOST_DEGREE, f"degree of polynomial kernel > {MOST_DEGREE}"),
+            (self.is_classifier and any(weight < 0 for _, weight in self.weights), "weight < 0"),
+        )
+        return next((message for is_wrong, message in checks if is_wrong), None)
+
+
+def _is_feasible(nu: float, labels: NDArray[np.int64]) -> bool:
+    """Whether every pair of classes has enough samples of both for ν."""
+    counts = np.unique(labels, return_counts=True)[1].tolist()
+    return all(nu * (a + b) / 2 <= min(a, b) for a, b in combinations(counts, 2))

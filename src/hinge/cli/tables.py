@@ -1,0 +1,152 @@
+"""The option tables of the commands that LIBSVM has too. Light to import: help and completion need no more."""
+
+from __future__ import annotations
+
+from hinge.cli.options import QUIET, Command, Option
+
+_THREADS = Option("threads", "Number of threads; every core by default.", kind="int", metavar="N", least=1)
+
+_EXITS = """
+exit codes: 0 success; 1 an error (a file, a parameter, a short option: what LIBSVM ends with 1);
+2 a long option, or a value that is not of its kind. Errors and warnings go to standard error.
+"""
+
+TRAIN = Command(
+    "train",
+    "Train a support vector machine on a data file and write it as a LIBSVM model file, or cross-validate.",
+    (
+        Option("type", "Type of machine.", "s", "int", 0, "TYPE", values=(
+            "0  C-SVC       classification, two classes or many",
+            "1  nu-SVC      classification, with a bound on the share of errors",
+            "2  one-class   novelty detection",
+            "3  epsilon-SVR regression",
+            "4  nu-SVR      regression, with a bound on the share of errors",
+        )),
+        Option("kernel", "Kernel function of two samples u and v.", "t", "int", 2, "KERNEL", values=(
+            "0  linear       u'v",
+            "1  polynomial   (gamma u'v + coef0)^degree",
+            "2  RBF          exp(-gamma |u-v|^2)",
+            "3  sigmoid      tanh(gamma u'v + coef0)",
+            "4  precomputed  the file holds kernel values: LABEL 0:serial 1:K(x,x1) 2:K(x,x2) ...",
+        )),
+        Option("degree", "Degree of the polynomial kernel.", "d", "int", 3, "D"),
+        Option("gamma", "Gamma of the kernel; 1 / (largest index) by default.", "g", "float", metavar="G"),
+        Option("coef0", "Coef0 of the kernel.", "r", "float", 0.0, "R"),
+        Option("cost", "Price C of an error: C-SVC, epsilon-SVR, nu-SVR.", "c", "float", 1.0, "C"),
+        Option("nu", "Bound nu on the share of errors: nu-SVC, one-class, nu-SVR.", "n", "float", 0.5, "NU"),
+        Option("epsilon", "Half the width of the tube without loss: epsilon-SVR.", "p", "float", 0.1, "P"),
+        Option("cache", "Megabytes for kernel values; a quarter of the free memory by default.", "m", "float",
+               metavar="MB"),
+        Option("tolerance", "Largest violation of the optimality conditions to stop at.", "e", "float", 0.001,
+               "EPS"),
+        Option("shrinking", "Whether to set settled samples aside, 0 or 1.", "h", "int", 1, "0|1"),
+        Option("probability", "Whether to fit what probabilities need, 0 or 1.", "b", "int", 0, "0|1"),
+        Option("weight", "Multiply C by X for this class; may be given for several.", "w", "weight", metavar="X"),
+        Option("folds", "Cross-validate with this many folds (LIBSVM's own) and write no model.", "v", "int",
+               metavar="N"),
+        QUIET,
+        Option("solver", "Method.", kind="choice", default="auto", choices=("auto", "block", "smo")),
+        _THREADS,
+        Option("time-limit", "Stop after this many seconds and write the best model so far, with a warning.",
+               kind="float", metavar="SECONDS"),
+        Option("full-precision", "Write all 17 digits of support vectors, where LIBSVM writes 8."),
+        Option("report", "Also write figures of the run to this file, as JSON.", kind="file", metavar="FILE"),
+    ),
+    ("training_set_file", "[model_file]"),
+    """
+The data file is LIBSVM text, plain or compressed (gz, bz2, xz), - for standard input, or a table
+(.npz, .npy, .csv, .tsv, .parquet). The model is written to NAME.model in the current folder by default.
+
+examples:
+  hinge train heart_scale
+  hinge train -s 0 -t 2 -c 4 -g 0.07 -w1 2 -v 5 heart_scale
+  hinge train --cost 4 --threads 2 --report run.json heart_scale heart.model
+"""
+    + _EXITS,
+)  # fmt: skip
+
+PREDICT = Command(
+    "predict",
+    "Predict the samples of a data file by a LIBSVM model file.",
+    (
+        Option("probability", "Whether to write probabilities, 0 or 1; for models trained with -b 1.",
+               "b", "int", 0, "0|1"),
+        QUIET,
+        Option("decision-values", "Also write the decision values of all pairs to this file, a line a sample.",
+               kind="file", metavar="FILE"),
+        _THREADS,
+    ),
+    ("test_file", "model_file", "output_file"),
+    """
+One line a sample: its label or value. With -b 1, classification: a line of labels, then on each line
+the label and the probability of every class; one-class: label, normal, outlier.
+
+example:
+  hinge predict heart_scale heart_scale.model predicted
+"""
+    + _EXITS,
+)  # fmt: skip
+
+SCALE = Command(
+    "scale",
+    "Scale every feature of a data file to a range; write the result to standard output.",
+    (
+        Option("lower", "Lower end of the range.", "l", "float", -1.0, "LOWER"),
+        Option("upper", "Upper end of the range.", "u", "float", 1.0, "UPPER"),
+        Option("target", "Also scale the targets, to this range.", "y", "range", metavar="LOWER UPPER"),
+        Option("save", "Save the scaling to this file.", "s", "file", metavar="FILE"),
+        Option("restore", "Use the scaling of this file, so that test data is treated as training data was.", "r",
+               "file", metavar="FILE"),
+        _THREADS,
+    ),
+    ("data_file",),
+    """
+examples:
+  hinge scale -l 0 -s range train > train.scale
+  hinge scale -r range test > test.scale
+"""
+    + _EXITS,
+    unknown="unknown option",
+)  # fmt: skip
+
+CHECK = Command(
+    "check",
+    "Check that a data file follows LIBSVM's format; name every line that does not.",
+    (Option("max-errors", "How many lines to describe.", kind="int", default=100, metavar="N", least=1), _THREADS),
+    ("data_file",),
+    "Prints \"No error.\" and ends with 0, or \"Found N lines with error.\" and ends with 1.\n" + _EXITS,
+)  # fmt: skip
+
+SUBSET = Command(
+    "subset",
+    "Draw a random part of a data file; lines keep their order.",
+    (
+        Option("method", "How to draw.", "s", "int", 0, "METHOD", values=(
+            "0  stratified: as many of each class as its share, and at least one",
+            "1  at random, whatever the labels",
+        )),
+        Option("seed", "Number that makes the draw repeatable.", kind="int", metavar="N"),
+    ),
+    ("data_file", "n_lines", "[subset_file]", "[rest_file]"),
+    """
+Without subset_file the part goes to standard output.
+
+example:
+  hinge subset --seed 1 a9a 1000 a9a.small a9a.rest
+"""
+    + _EXITS,
+)  # fmt: skip
+
+COMPLETION = Command(
+    "completion",
+    "Print a script that completes commands and options in a shell.",
+    (),
+    ("bash|zsh|fish",),
+    """
+  bash:  eval "$(hinge completion bash)"            in ~/.bashrc
+  zsh:   eval "$(hinge completion zsh)"             in ~/.zshrc
+  fish:  hinge completion fish | source             in ~/.config/fish/config.fish
+""",
+)
+
+TABLES = (TRAIN, PREDICT, SCALE, CHECK, SUBSET, COMPLETION)

@@ -1,0 +1,215 @@
+"""``hinge train``: train a machine on a data file, or cross-validate (LIBSVM's ``svm-train``)."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hinge.cli.data import Samples, compact, default_model_name, leave, read_samples
+from hinge.cli.folds import GlibcRandom, plain_folds, stratified_folds
+from hinge.cli.machines import Job, Plan, Trainer, group_classes, plan, solve_all
+from hinge.cli.options import EXIT_FAILURE, EXIT_OK, Parsed
+from hinge.cli.parameters import Parameters
+from hinge.cli.probabilities import calibrated, predict
+from hinge.cli.results import cross_validation_lines, plan_lines
+from hinge.cli.tables import TRAIN
+from hinge.io import atomic_write, write_libsvm_model
+from hinge.problem import Vector
+from hinge.progress import Listener, Watch
+from hinge.report import Status
+from hinge.samples import Index
+
+_LEAST_FOLDS = 2
+_FULL_DIGITS = 17
+_LIBSVM_DIGITS = 8
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command; return its exit code."""
+    parsed = TRAIN.parse(arguments)
+    if parsed["folds"] is not None and parsed["folds"] < _LEAST_FOLDS:
+        TRAIN.fail("n-fold cross validation: n must >= 2")
+    parameters = Parameters.of(parsed)
+    samples = read_samples(parsed.files[0], parameters.threads)
+    complaint = parameters.complaint(samples.labels())
+    if complaint is None and samples.n == 0:
+        complaint = f"{parsed.files[0]} holds no samples"
+    if complaint is not None:
+        leave(f"ERROR: {complaint}")
+    try:
+        return _Session(parsed, parameters, samples).run()
+    except ValueError as error:
+        return int(leave(f"ERROR: {error}"))
+
+
+class _Session:
+    """One run of the command."""
+
+    def __init__(self, parsed: Parsed, parameters: Parameters, samples: Samples) -> None:
+        self.parsed, self.samples = parsed, samples
+        self.trainer = _trainer(parameters, samples)
+        self.started = time.perf_counter()
+        self.figures: dict[str, Any] = {}
+
+    def run(self) -> int:
+        random = GlibcRandom()
+        n_folds = self.parsed["folds"]
+        if n_folds is None:
+            plans = [plan(self.trainer, np.arange(self.samples.n, dtype=np.int64), random)]
+            folds: list[Index] = []
+        else:
+            folds = self._folds(n_folds, random)
+            everyone = [np.concatenate(folds[:f] + folds[f + 1 :]) for f in range(len(folds))]
+            plans = [plan(self.trainer, rest, random) for rest in everyone]
+        self._warn_of_weights(plans)
+        jobs = [job for part in plans for job in part.all_jobs]
+        if not self._solve(jobs):
+            return EXIT_FAILURE
+        code = self._cross_validate(plans, folds) if folds else self._save(plans[0])
+        self._write_report(jobs)
+        return code
+
+    def _folds(self, n_folds: int, random: GlibcRandom) -> list[Index]:
+        n = self.samples.n
+        if n_folds > n:
+            print(
+                f"WARNING: # folds ({n_folds}) > # data ({n}). Will use # folds = # data instead "
+                "(i.e., leave-one-out cross validation)",
+                file=sys.stderr,
+            )
+            n_folds = n
+        if self.trainer.parameters.is_classifier and n_folds < n:
+            return stratified_folds(group_classes(self.trainer.labels)[1], n_folds, random)
+        return plain_folds(n, n_folds, random)
+
+    def _warn_of_weights(self, plans: Sequence[Plan]) -> None:
+        if not self.trainer.parameters.is_classifier:
+            return
+        for part in plans:
+            for label, _ in self.trainer.parameters.weights:
+                if label not in part.class_labels:
+                    print(f"WARNING: class label {label} specified in weight is not found", file=sys.stderr)
+
+    def _solve(self, jobs: Sequence[Job]) -> bool:
+        """Train all machines; return whether to go on."""
+        if not jobs:
+            return True
+        listeners: list[Listener] = []
+        if sys.stderr.isatty() and not self.parsed["quiet"]:
+            from hinge.progress import BarListener
+
+            listeners.append(BarListener())
+        watch = Watch(self.parsed["time-limit"], listeners, len(jobs))
+        try:
+            solve_all(self.trainer, jobs, watch)
+        finally:
+            for listener in listeners:
+                listener.close()
+        if watch.by_keyboard:
+            print("interrupted: nothing was written", file=sys.stderr)
+            return False
+        self._warn_of_limits(jobs)
+        return True
+
+    def _warn_of_limits(self, jobs: Sequence[Job]) -> None:
+        reports = [job.machine.solution.report for job in jobs]
+        late = [report for report in reports if not report.converged]
+        if any(report.status is Status.ITERATION_LIMIT for report in late):
+            print("\nWARNING: reaching max number of iterations", file=sys.stderr)
+        elif late:
+            worst = late[0]
+            print(
+                f"WARNING: {len(late)} of {len(jobs)} machines did not converge ({worst.status}): {worst.message}",
+                file=sys.stderr,
+            )
+
+    def _info(self, lines: Sequence[str]) -> None:
+        if not self.parsed["quiet"]:
+            print("\n".join(lines), flush=True)
+
+    def _save(self, whole: Plan) -> int:
+        model = calibrated(whole.finish(self.trainer), whole, self.trainer)
+        self._info(plan_lines(whole, model, self.trainer))
+        path = self.parsed.files[1] if len(self.parsed.files) > 1 else default_model_name(self.parsed.files[0])
+        digits = _FULL_DIGITS if self.parsed["full-precision"] else _LIBSVM_DIGITS
+        try:
+            write_libsvm_model(model, path, digits=digits)
+        except OSError as error:
+            print(f"can't save model to file {path}", file=sys.stderr)
+            return int(leave(f"{path}: {error.strerror or error}"))
+        self.figures |= {"model_file": path, "total_sv": int(model.coefficients.shape[1])}
+        return EXIT_OK
+
+    def _cross_validate(self, plans: Sequence[Plan], folds: Sequence[Index]) -> int:
+        trainer = self.trainer
+        predictions = np.empty(self.samples.n)
+        for part, fold in zip(plans, folds, strict=True):
+            model = calibrated(part.finish(trainer), part, trainer)
+            self._info(plan_lines(part, model, trainer))
+            decisions = _decisions(part, trainer, fold)
+            by_probability = bool(trainer.parameters.probability) and model.is_classifier
+            predictions[fold] = predict(model, decisions, by_probability)
+        lines, scores = cross_validation_lines(trainer.parameters.is_regression, self.samples.y, predictions)
+        print("\n".join(lines), flush=True)
+        self.figures |= scores
+        return EXIT_OK
+
+    def _write_report(self, jobs: Sequence[Job]) -> None:
+        path = self.parsed["report"]
+        if path is None:
+            return
+        reports = [job.machine.solution.report.as_dict() for job in jobs]
+        figures = {
+            "data_file": self.parsed.files[0],
+            "n_samples": self.samples.n,
+            "max_index": self.samples.max_index,
+            "options": {name: self.parsed[name] for name in sorted(self.parsed.given)},
+            "weights": dict(self.parsed.weights),
+            "seconds": time.perf_counter() - self.started,
+            **self.figures,
+            "machines": reports,
+        }
+        try:
+            with atomic_write(path) as file:
+                json.dump(_plain(figures), file, indent=2)
+                file.write("\n")
+        except OSError as error:
+            leave(f"cannot write the report to {path}: {error.strerror or error}")
+
+
+def _trainer(parameters: Parameters, samples: Samples) -> Trainer:
+    kernel = parameters.kernel(samples.max_index)
+    X: Any
+    if kernel.label == "precomputed":
+        X = np.ascontiguousarray(samples.rows[:, samples.serials()].toarray())
+    else:
+        X = compact(samples.rows)
+    return Trainer(parameters, samples.rows, X, samples.y, samples.labels(), kernel)
+
+
+def _decisions(part: Plan, trainer: Trainer, queries: Index) -> Vector:
+    """Return what the machines of a plan say of some samples, one column a pair."""
+    from hinge.training import assemble
+
+    if not part.jobs:
+        return np.empty((len(queries), 0))
+    everyone = np.arange(len(trainer.y), dtype=np.int64)
+    model = assemble(trainer.kernel, trainer.X, [job.machine for job in part.jobs], everyone)
+    return trainer.decide_model(model, queries)
+
+
+def _plain(value: Any) -> Any:
+    """Make a value ready for JSON, which has no NaN and no infinity."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,111 @@
+"""Command lines: one table drives parsing, help and completion."""
+
+import shutil
+import subprocess
+
+import pytest
+
+from hinge.cli import COMMANDS
+from hinge.cli.options import Command, Option
+from hinge.cli.tables import PREDICT, TABLES, TRAIN
+
+
+def test_every_command_has_help(hinge):
+    for name in COMMANDS:
+        result = hinge(name, "--help")
+        assert result.code == 0
+        assert f"hinge {name}" in result.out
+    assert hinge("--help").code == 0
+    assert hinge("--version").out.startswith("hinge ")
+    assert hinge().code == 2
+    result = hinge("nonsense")
+    assert (result.code, result.out) == (2, "")
+    assert "unknown command 'nonsense'" in result.err
+
+
+def test_help_names_every_option_and_its_default():
+    for command in TABLES:
+        text = command.help_text()
+        assert all(option.spelling in text and option.help[:20] in text for option in command.options)
+        assert max(map(len, text.splitlines())) <= 110
+    assert "[default: 0.001]" in TRAIN.help_text()
+    assert "exit codes: 0 success; 1 an error" in TRAIN.help_text()
+
+
+def test_short_and_long_options_say_the_same():
+    line = "-s 1 -t 0 -d 2 -g 0.5 -r 1 -c 3 -n 0.2 -p 0.3 -m 50 -e 0.01 -h 0 -b 1 -w1 2 -w-2 5 -v 4 -q file"
+    words = line.split()
+    line = (
+        "--type 1 --kernel=0 --degree 2 --gamma 0.5 --coef0=1 --cost 3 --nu .2 --epsilon 3e-1 file --cache 50 "
+        "--tolerance=.01 --shrinking 0 --probability 1 --weight 1=2 --weight=-2=5 --folds 4 --quiet"
+    )
+    longer = line.split()
+    short, long = TRAIN.parse(words), TRAIN.parse(longer)
+    assert short == long
+    assert short.weights == ((1, 2.0), (-2, 5.0))
+    assert short.files == ("file",)
+
+
+def test_only_the_letter_of_a_short_option_counts():
+    assert TRAIN.parse(["-cost", "5", "file"])["cost"] == 5
+    assert TRAIN.parse(["-quick", "file"])["quiet"] is True
+    assert TRAIN.parse(["-c", "-5", "file"])["cost"] == -5
+    assert PREDICT.parse(["-q", "-", "model", "out"]).files == ("-", "model", "out")
+    assert TRAIN.parse(["file", "-model"]).files == ("file", "-model")
+    assert TRAIN.parse(["--", "--file"]).files == ("--file",)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "error"),
+    [
+        ([], 1, ""),
+        (["-c"], 1, ""),
+        (["-c", "1"], 1, ""),
+        (["a", "b", "c"], 1, ""),
+        (["-x", "1", "file"], 1, "Unknown option: -x\n"),
+        (["-v", "1", "file"], 1, "n-fold cross validation: n must >= 2\n"),
+        (["--nonsense", "file"], 2, "hinge train: unknown option --nonsense"),
+        (["--cost", "abc", "file"], 2, "hinge train: --cost takes a number, got 'abc'"),
+        (["-c", "1x", "file"], 2, "hinge train: -c takes a number, got '1x'"),
+        (["-c", "nan", "file"], 2, "hinge train: -c takes a number, got 'nan'"),
+        (["-s", "0.5", "file"], 2, "hinge train: -s takes a whole number"),
+        (["-wx", "1", "file"], 2, "hinge train: -wx needs a label and a number"),
+        (["--solver", "fast", "file"], 2, "hinge train: --solver takes one of auto, block, smo, got 'fast'"),
+        (["--quiet=1", "file"], 2, "hinge train: --quiet takes 0 values"),
+        (["file", "--cost"], 2, "hinge train: --cost takes 1 values"),
+    ],
+)
+def test_wrong_usage(words, code, error, hinge):
+    result = hinge("train", *words)
+    assert result.code == code
+    assert result.err.startswith(error)
+    assert result.out.startswith("Usage: hinge train") == (code == 1)
+
+
+def test_a_table_drives_parsing_and_help():
+    command = Command(
+        "x", "Does x.", (Option("size", "Its size.", "z", "range", metavar="A B"),), ("file", "[more]")
+    )
+    parsed = command.parse(["-z", "1", "2", "f"])
+    assert parsed["size"] == (1.0, 2.0)
+    assert parsed.given == {"size"}
+    assert "  -z, --size A B\n        Its size." in command.help_text()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(shell, hinge):
+    script = hinge("completion", shell).out
+    assert all(name in script for name in COMMANDS)
+    assert all(f"{'-l ' if shell == 'fish' else '--'}{option.long}" in script
+               for command in TABLES for option in command.options)  # fmt: skip
+    if shutil.which(shell):
+        subprocess.run([shell, "-n"], input=script, text=True, check=True)
+    assert hinge("completion", "tcsh").code == 2
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash not installed")
+def test_bash_completes(hinge):
+    script = hinge("completion", "bash").out
+    ask = 'COMP_WORDS=(hinge train --ti); COMP_CWORD=2; _hinge; echo "${COMPREPLY[@]}"'
+    done = subprocess.run(["bash", "-c", f"{script}\n{ask}"], capture_output=True, text=True, check=True)
+    assert done.stdout == "--time-limit\n"
