@@ -29,13 +29,17 @@ def run(arguments: Sequence[str]) -> int:
     console.print(f"Breast cancer: {X.shape[0]} samples, {X.shape[1]} features, two classes")
 
     machine = make_pipeline(StandardScaler(), SVC(C=1.0, kernel="rbf"))
-    started = time.perf_counter()
-    machine.fit(X_train, y_train)
-    seconds = time.perf_counter() - started
+    seconds = [_seconds_to_fit(machine, X_train, y_train) for _ in range(2)]
     scores = cross_val_score(machine, X, y, cv=5)
     _show(console, machine, machine.score(X_test, y_test), scores, seconds)
     _show_certificate(console, _certify(machine, X_train, y_train))
     return 0 if machine[-1].report_.converged else 1
+
+
+def _seconds_to_fit(machine: Any, X: np.ndarray, y: np.ndarray) -> float:
+    started = time.perf_counter()
+    machine.fit(X, y)
+    return time.perf_counter() - started
 
 
 def _certify(machine: Any, X: np.ndarray, y: np.ndarray) -> Certificate:
@@ -48,7 +52,7 @@ def _certify(machine: Any, X: np.ndarray, y: np.ndarray) -> Certificate:
     return certificate(c_svc(np.where(y == svc.classes_[1], 1, -1), C=svc.C), gram, beta)
 
 
-def _show(console: Console, machine: Any, accuracy: float, scores: np.ndarray, seconds: float) -> None:
+def _show(console: Console, machine: Any, accuracy: float, scores: np.ndarray, seconds: list[float]) -> None:
     report = machine[-1].report_
     table = Table(title="SVC(C=1, kernel='rbf') on standardised features", show_header=False, min_width=64)
     table.add_row("status", f"{report.status}: {report.message}")
@@ -57,7 +61,7 @@ def _show(console: Console, machine: Any, accuracy: float, scores: np.ndarray, s
     table.add_row("support vectors", f"{report.n_support}, {report.n_bounded} of them at their bound")
     table.add_row("pair steps", f"{report.iterations}")
     table.add_row("kernel evaluations", f"{report.kernel_evaluations:,}")
-    table.add_row("training time", f"{seconds:.3f} s, first use compiles")
+    table.add_row("training time", f"{seconds[1]:.3f} s; the first fit, which may compile, {seconds[0]:.1f} s")
     console.print(table)
 
 
