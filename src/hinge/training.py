@@ -348,7 +348,7 @@ def _machine_of(task: Task, solution: Solution) -> Machine:
 
 def _part_of(gram: Gram, task: Task, n_workers: int) -> Gram:
     """The Gram matrix of one task: its samples, its share of the threads and of the cache."""
-    if n_workers == 1 and len(task.samples) == gram.n:
+    if n_workers == 1 and np.array_equal(task.samples, np.arange(gram.n)):
         return gram
     n_threads = max(gram.team.size // n_workers, 1)
     return gram.part(task.samples, threads=n_threads, cache_bytes=gram.cache_bytes // n_workers)
