@@ -22,8 +22,8 @@ from hinge.samples import Floats
 MOST_FREE = 2000
 
 # Seconds, roughly, per unit of work; they only have to tell a small factorisation from a large one.
-_SECONDS_PER_FLOP = 2e-11
-_SECONDS_PER_VALUE = 5e-9
+_SECONDS_PER_FLOP = 6e-11
+_SECONDS_PER_VALUE = 2e-8
 _SECONDS_PER_CALL = 2e-4
 
 _RIDGE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-11}
