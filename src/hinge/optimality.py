@@ -51,14 +51,26 @@ def objective_of(problem: DualProblem, beta: Vector, residual: Vector) -> float:
     return float(-0.5 * np.dot(beta, problem.v + residual))
 
 
+def excess_of(problem: DualProblem, residual: Vector, multipliers: Vector) -> Vector:
+    """Return how far each residual is above the multiplier of its group (above 0 where there is no group)."""
+    return residual - multipliers[problem.group] if problem.n_groups else residual
+
+
+def count_support(problem: DualProblem, beta: Vector) -> tuple[int, int]:
+    """Return the number of support vectors, and of those with a variable at its bound."""
+    is_support = problem.coefficients(beta) != 0
+    at_bound = (beta != 0) & ((beta == problem.lo) | (beta == problem.hi))
+    bounded = at_bound.reshape(-1, problem.n_samples).any(axis=0) & is_support
+    return int(np.count_nonzero(is_support)), int(np.count_nonzero(bounded))
+
+
 def gap_of(problem: DualProblem, beta: Vector, residual: Vector, multipliers: Vector) -> float:
     """Return the duality gap: how much the objective could at most still fall (for a convex problem).
 
     By convexity no feasible point is better by more than Σ max (r_t − μ)(b − β_t) over b in the box of t, where
     μ is the multiplier of t's group. For C-SVC this is the classical primal minus dual objective.
     """
-    level = multipliers[problem.group] if problem.n_groups else np.zeros_like(residual)
-    excess = residual - level
+    excess = excess_of(problem, residual, multipliers)
     room = np.where(excess > 0, problem.hi - beta, beta - problem.lo)
     counts = (excess != 0) & (room > 0)
     return float(np.dot(np.abs(excess[counts]), room[counts]))
@@ -68,6 +80,5 @@ def free_and_near(
     problem: DualProblem, beta: Vector, residual: Vector, multipliers: Vector, width: float
 ) -> NDArray[np.bool_]:
     """Mark the variables that violate, or that would if their residual changed by ``width``."""
-    level = multipliers[problem.group] if problem.n_groups else np.zeros_like(residual)
-    excess = residual - level
+    excess = excess_of(problem, residual, multipliers)
     return ((beta < problem.hi) & (excess > -width)) | ((beta > problem.lo) & (excess < width))

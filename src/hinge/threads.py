@@ -61,7 +61,6 @@ blas_on_one_thread = _BlasLimit()
 
 def _forget_parent_teams() -> None:
     # A fork may happen while another thread holds the lock or the limit; neither exists in the child.
-    global blas_on_one_thread
     blas_on_one_thread.__init__()  # type: ignore[misc]
 
 

@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from hinge.gram import Gram
-from hinge.optimality import gap_of, multipliers_of, objective_of, violation_of
+from hinge.optimality import count_support, gap_of, multipliers_of, objective_of, violation_of
 from hinge.problem import DualProblem
 from hinge.report import MESSAGES, Report, Solution, Status
 from hinge.settings import Settings
@@ -139,8 +139,7 @@ def _rebuild_in_time(state: State) -> None:
 def _conclude(state: State, status: Status, method: str, reason: str, run: Run) -> Solution:
     problem, gram, beta = state.problem, state.gram, state.beta
     multipliers = multipliers_of(problem, beta, state.residual)
-    coefficients = problem.coefficients(beta)
-    at_bound = ((beta != 0) & ((beta == problem.lo) | (beta == problem.hi))).reshape(-1, gram.n).any(axis=0)
+    n_support, n_bounded = count_support(problem, beta)
     unknown = float("nan")
     report = Report(
         status=status,
@@ -155,8 +154,8 @@ def _conclude(state: State, status: Status, method: str, reason: str, run: Run) 
         violation=unknown if state.is_stale else violation_of(problem, beta, state.residual),
         objective=run.objective if state.is_stale else objective_of(problem, beta, state.residual),
         gap=unknown if state.is_stale else gap_of(problem, beta, state.residual, multipliers),
-        n_support=int(np.count_nonzero(coefficients)),
-        n_bounded=int(np.count_nonzero(at_bound & (coefficients != 0))),
+        n_support=n_support,
+        n_bounded=n_bounded,
         kernel_evaluations=gram.counts.evaluations,
         cache_hits=gram.counts.hits,
         cache_misses=gram.counts.misses,

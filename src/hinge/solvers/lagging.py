@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hinge.optimality import multipliers_of
+from hinge.optimality import excess_of, multipliers_of
 from hinge.problem import Vector
 from hinge.samples import Index
 from hinge.solvers.state import State
@@ -86,8 +86,7 @@ class Lagging:
         late = lagged != _CURRENT
         reach[late] = np.array(self.travel)[lagged[late]] * self._reach[late] + state.drift
         multipliers = multipliers_of(problem, state.beta, state.residual)
-        level = multipliers[problem.group] if len(multipliers) else np.zeros(problem.n_variables)
-        excess = state.residual - level
+        excess = excess_of(problem, state.residual, multipliers)
         spread = np.tile(reach + width, problem.n_variables // n)
         # An empty box marks a sample that is only watched; its residual is what somebody wants to know.
         resting = (state.beta == 0) & (problem.lo < problem.hi)

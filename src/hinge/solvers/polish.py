@@ -20,7 +20,15 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from hinge.gram import Gram
-from hinge.optimality import gap_of, group_extremes, multipliers_of, objective_of, violation_of
+from hinge.optimality import (
+    count_support,
+    excess_of,
+    gap_of,
+    group_extremes,
+    multipliers_of,
+    objective_of,
+    violation_of,
+)
 from hinge.problem import DualProblem, Vector
 from hinge.report import Solution
 from hinge.samples import Index
@@ -74,7 +82,7 @@ def polish(problem: DualProblem, gram: Gram, solution: Solution) -> Solution:
     True
     """
     point = _Point(problem, gram.in_double(), solution.beta.copy(), _MOST_EVALUATIONS)
-    n_support = int(np.count_nonzero(problem.coefficients(solution.beta)))
+    n_support, _ = count_support(problem, solution.beta)
     if len(point.free()) > _MOST_FREE or n_support * gram.n > _MOST_EVALUATIONS:
         return solution
     point.refresh()
@@ -195,7 +203,7 @@ class _Point:
         """The variables at bounds that violate most, and the worst pair of every group."""
         problem, beta, residual = self.problem, self.beta, self.residual
         multipliers = multipliers_of(problem, beta, residual)
-        excess = residual - (multipliers[problem.group] if problem.n_groups else 0.0)
+        excess = excess_of(problem, residual, multipliers)
         wrong = np.where(beta < problem.hi, excess, 0.0)
         wrong = np.maximum(wrong, np.where(beta > problem.lo, -excess, 0.0))
         worst = np.argsort(-wrong, kind="stable")[:_MOST_FREED]
@@ -212,15 +220,13 @@ class _Point:
 
 def _conclude(problem: DualProblem, old: Solution, beta: Vector, residual: Vector) -> Solution:
     multipliers = multipliers_of(problem, beta, residual)
-    coefficients = problem.coefficients(beta)
-    at_bound = (beta != 0) & ((beta == problem.lo) | (beta == problem.hi))
-    bounded = at_bound.reshape(-1, problem.n_samples).any(axis=0) & (coefficients != 0)
+    n_support, n_bounded = count_support(problem, beta)
     report = replace(
         old.report,
         violation=violation_of(problem, beta, residual),
         objective=objective_of(problem, beta, residual),
         gap=gap_of(problem, beta, residual, multipliers),
-        n_support=int(np.count_nonzero(coefficients)),
-        n_bounded=int(np.count_nonzero(bounded)),
+        n_support=n_support,
+        n_bounded=n_bounded,
     )
     return Solution(beta, residual, multipliers, report)

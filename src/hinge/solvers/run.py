@@ -45,7 +45,6 @@ class Run:
         self.iterations = 0
         self.outer_steps = 0
         self.objective = 0.0
-        self.interrupted = False
         self._interrupted_at = float("inf")
         default = max(_MIN_DEFAULT_STEPS, _DEFAULT_STEPS_PER_VARIABLE * problem.n_variables)
         self.max_iter = settings.max_iter or default
@@ -53,6 +52,11 @@ class Run:
         self.deadline = float("inf") if limit is None else self.started + limit
         self._team = team
         self._old_handler: Any = None
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C was pressed."""
+        return self._interrupted_at < float("inf")
 
     @property
     def seconds(self) -> float:
@@ -120,5 +124,4 @@ class Run:
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         if self.interrupted:
             self._old_handler(number, frame)
-        self.interrupted = True
         self._interrupted_at = time.perf_counter()

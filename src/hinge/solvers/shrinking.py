@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hinge.optimality import free_and_near, multipliers_of
+from hinge.optimality import excess_of, free_and_near, multipliers_of
 from hinge.problem import Vector
 from hinge.samples import Index
 from hinge.solvers.block import solve_block
@@ -210,8 +210,7 @@ def _near_margin(state: State) -> Index:
 def _width(state: State) -> float:
     """Distance from the margin within which samples stay active."""
     multipliers = multipliers_of(state.problem, state.beta, state.residual)
-    level = multipliers[state.problem.group] if len(multipliers) else 0.0
-    return _NEAR_MARGIN * float(np.abs(state.residual - level).mean())
+    return _NEAR_MARGIN * float(np.abs(excess_of(state.problem, state.residual, multipliers)).mean())
 
 
 def _unsettled(state: State) -> Index:
