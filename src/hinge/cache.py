@@ -58,6 +58,16 @@ class RowCache:
         self.n_used = 0
         self._key_in = np.full(self.capacity, -1, dtype=np.int64)
 
+    @classmethod
+    def of(cls, matrix: NDArray[np.floating]) -> RowCache:
+        """Return a cache that holds every row of ``matrix``, without a copy."""
+        n = len(matrix)
+        cache = cls(n, 0, matrix.dtype, 0)
+        cache.capacity, cache.n_used, cache.row_bytes = n, n, matrix.strides[0]
+        cache.rows, cache.slot_of, cache.last_use = matrix, np.arange(n), np.zeros(n, dtype=np.int64)
+        cache._key_in = np.arange(n)
+        return cache
+
     @property
     def bytes_used(self) -> int:
         """Bytes that have ever been written."""

@@ -19,8 +19,9 @@ from hinge.cache import RowCache
 from hinge.kernels import Kernel
 from hinge.memory import default_cache_bytes
 from hinge.precision import choose_precision
-from hinge.samples import BitSamples, CalledKernel, DenseSamples, Floats, Index, Samples, SparseSamples
+from hinge.samples import CalledKernel, DenseSamples, Floats, GivenGram, Index, Samples, SparseSamples
 from hinge.threads import Team, blas_on_one_thread
+from hinge.tiles import Panel, Tiles
 
 Precision = Literal["auto", "single", "double"]
 
@@ -28,6 +29,12 @@ Precision = Literal["auto", "single", "double"]
 # processor while the kernel function runs over it, and the matrix product is large enough to be efficient.
 TILE_ROWS = 128
 TILE_COLUMNS = 1024
+
+# Fewer rows than this would leave a matrix product nothing to be fast with.
+_LEAST_STRIP = 16
+
+# The matrix of so few samples is computed sooner than a second thread is told of it.
+_LONE_ROWS = 384
 
 # Up to this many multiply-adds a value, computing again beats storing: a first touch of memory costs as much as
 # computing the row a dozen times. A row is then kept only after this many uses.
@@ -127,15 +134,10 @@ class Gram:
         self.dtype = np.dtype(dtype)
         self.n = samples.n
         self.statistic = statistic
+        self._tiles = Tiles(samples, kernel, dtype, statistic)
         self.through_weights = kernel.label == "linear" and isinstance(samples, DenseSamples | SparseSamples)
         self.is_cheap = samples.cost <= CHEAP_COST
         self.magnitude = float(np.abs(self.diagonal).max())
-        self._norms = {np.dtype(np.float64): samples.squared_norms(np.float64)}
-        if self.dtype == np.float32:
-            self._norms[self.dtype] = samples.squared_norms(np.float32).astype(np.float32)
-        self._table: Floats | None = None  # in double precision the exponential costs more than a look-up
-        if kernel.label == "rbf" and isinstance(samples, BitSamples):
-            self._table = np.exp(-kernel.gamma * np.arange(samples.n_features + 1.0))
         self._cache: RowCache | None = None
         self._uses = np.zeros(self.n, dtype=np.int32)
 
@@ -151,17 +153,31 @@ class Gram:
 
     @property
     def cache(self) -> RowCache:
-        """The row cache; created when the first row is kept."""
+        """The row cache; created when the first row is kept. All rows of a matrix in memory are there at once."""
         if self._cache is None:
-            self._cache = RowCache(self.n, self.n, self.dtype, self.cache_bytes)
+            matrix = self._matrix
+            self._cache = (
+                RowCache(self.n, self.n, self.dtype, self.cache_bytes) if matrix is None else RowCache.of(matrix)
+            )
         return self._cache
+
+    @property
+    def _matrix(self) -> Floats | None:
+        """The whole matrix, where it is in memory in the type of this Gram matrix."""
+        samples = self.samples
+        if isinstance(samples, GivenGram) and samples.index is None and samples.matrix.dtype == self.dtype:
+            return samples.matrix
+        return None
 
     # ------------------------------------------------------------------ what solvers ask
 
     def block(self, index: Index) -> Floats:
         """Return the kernel matrix of the samples ``index``; the next call overwrites it."""
         index = np.asarray(index, dtype=np.int64)
-        if not self.is_cheap and 2 * len(index) <= self.cache.capacity:
+        matrix = self._matrix
+        if matrix is not None and len(index) == self.n:
+            return matrix
+        if matrix is not None or (not self.is_cheap and 2 * len(index) <= self.cache.capacity):
             slots = self.rows(index)
             values = self._scratch(len(index))
             self.team.share(
@@ -206,19 +222,19 @@ class Gram:
         """Return ``K[rows] @ coefficients`` with kernel values computed in ``dtype``; nothing is cached."""
         dtype = np.dtype(dtype)
         support = np.flatnonzero(coefficients)
+        if self.through_weights or (self._matrix is not None and dtype == self.dtype):
+            through = self._through_weights if self.through_weights else self._through_rows
+            everywhere = through(support, coefficients[support])
+            return everywhere if rows is None else everywhere[rows]
         targets = self.samples if rows is None else self.samples.take(rows, dtype)
-        norms = self._norms[dtype]
-        target_norms = norms if rows is None else norms[rows]
+        tiles = Tiles(targets, self.kernel, dtype, self.statistic)
         result = np.zeros(targets.n)
         factors = coefficients[support].astype(dtype)
-        chunks = self._chunks(support, dtype)
+        chunks = [(tiles.panel(support[piece], self.samples), piece) for piece in _pieces(len(support))]
 
         def work(start: int, stop: int) -> None:
-            for chunk, panel, piece in chunks:
-                tile = np.empty((len(chunk), stop - start), dtype)
-                targets.compare(self.statistic, panel, start, stop, tile)
-                self._apply(tile, norms[chunk], target_norms[start:stop])
-                result[start:stop] += factors[piece] @ tile
+            for panel, piece in chunks:
+                result[start:stop] += factors[piece] @ tiles.values(panel, start, stop)
 
         with blas_on_one_thread():
             self.team.share(targets.n, TILE_COLUMNS, work)
@@ -263,25 +279,45 @@ class Gram:
         twin._set(self.samples, self.kernel, np.float64, self.statistic)
         return twin
 
+    def stored(self) -> Gram:
+        """Return this Gram matrix with all its values computed once and kept in memory.
+
+        In double precision, unless the caller wished otherwise: then nothing needs to be checked again.
+        """
+        if self._matrix is not None:
+            return self
+        source = self if self.is_single_by_wish else self.in_double()
+        matrix = source._computed_block(np.arange(self.n))
+        source._workspace = np.empty(0, source.dtype)  # the next block must not overwrite it
+        twin = self.given(matrix, np.arange(self.n))
+        twin.team, twin.counts = self.team, self.counts
+        return twin
+
+    def between(self, rows: Index, columns: Index) -> Floats:
+        """Return ``K[rows, columns]``, computed on this thread in the precision of `stored`."""
+        dtype = self.dtype if self.is_single_by_wish else np.dtype(np.float64)
+        tiles = Tiles(self.samples.take(columns, dtype), self.kernel, dtype, self.statistic)
+        values = np.empty((len(rows), len(columns)), dtype)
+        with blas_on_one_thread():
+            for piece in _pieces(len(rows)):
+                tiles.fill(tiles.panel(rows[piece], self.samples), 0, len(columns), values[piece])
+        return values
+
+    def given(self, matrix: Floats, index: Index) -> Gram:
+        """Return an independent Gram matrix of the samples ``index`` whose values are those of ``matrix``."""
+        given = GivenGram(matrix)
+        given.storage = self.samples.storage
+        part = object.__new__(Gram)
+        part._share_with(self)
+        part.team, part.counts = Team(1), Counts(evaluations=matrix.size)
+        part.diagonal = self.diagonal[index]
+        part._set(given, Kernel("precomputed"), matrix.dtype, "value")
+        return part
+
     # ------------------------------------------------------------------ tiles
 
-    def _apply(self, tile: Floats, row_norms: Floats, column_norms: Floats) -> None:
-        if self._table is not None and tile.dtype == np.float64:
-            return self.kernel.apply_to_bits(tile, row_norms, column_norms, self._table)
-        self.kernel.apply(tile, row_norms, column_norms, from_distance=self.statistic == "l2")
-
-    def _tile(self, panel: Any, chunk: Index, start: int, stop: int) -> Floats:
-        """Kernel values of the samples ``chunk`` (laid out in ``panel``) with ``start`` to ``stop``."""
-        tile = np.empty((len(chunk), stop - start), self.dtype)
-        self.samples.compare(self.statistic, panel, start, stop, tile)
-        norms = self._norms[self.dtype]
-        self._apply(tile, norms[chunk], norms[start:stop])
-        return tile
-
-    def _chunks(self, index: Index, dtype: Any = None) -> list[tuple[Index, Any, slice]]:
-        dtype = self.dtype if dtype is None else dtype
-        pieces = [slice(k, min(k + TILE_ROWS, len(index))) for k in range(0, len(index), TILE_ROWS)]
-        return [(index[piece], self.samples.panel(index[piece], dtype), piece) for piece in pieces]
+    def _chunks(self, index: Index) -> list[tuple[Panel, slice]]:
+        return [(self._tiles.panel(index[piece]), piece) for piece in _pieces(len(index))]
 
     def _through_rows(self, index: Index, step: NDArray[np.float64]) -> NDArray[np.float64]:
         slots = self.cache.find(index)
@@ -295,8 +331,8 @@ class Gram:
         def work(start: int, stop: int) -> None:
             part = change[start:stop]
             accumulate.add_rows(self.cache.rows[:, start:stop], known_slots, known_step, part)
-            for chunk, panel, piece in chunks:
-                tile = self._tile(panel, chunk, start, stop)
+            for panel, piece in chunks:
+                tile = self._tiles.values(panel, start, stop)
                 part += fresh_step[piece] @ tile
                 accumulate.keep_rows(tile, kept[piece], self.cache.rows[:, start:stop])
 
@@ -320,8 +356,8 @@ class Gram:
         chunks = self._chunks(index)
 
         def work(start: int, stop: int) -> None:
-            for chunk, panel, piece in chunks:
-                tile = self._tile(panel, chunk, start, stop)
+            for panel, piece in chunks:
+                tile = self._tiles.values(panel, start, stop)
                 accumulate.keep_rows(tile, slots[piece], self.cache.rows[:, start:stop])
 
         try:
@@ -334,20 +370,14 @@ class Gram:
     def _computed_block(self, index: Index) -> Floats:
         q = len(index)
         values = self._scratch(q)
-        members = self.samples.take(index, self.dtype)
-        norms = self._norms[self.dtype][index]
+        tiles = Tiles(self.samples.take(index, self.dtype), self.kernel, self.dtype, self.statistic)
 
         def work(start: int, stop: int) -> None:
-            panel = members.panel(np.arange(start, stop), self.dtype)
-            for left in range(0, q, TILE_COLUMNS):
-                right = min(left + TILE_COLUMNS, q)
-                tile = np.empty((stop - start, right - left), self.dtype)
-                members.compare(self.statistic, panel, left, right, tile)
-                self._apply(tile, norms[start:stop], norms[left:right])
-                values[start:stop, left:right] = tile
+            tiles.fill(tiles.panel(np.arange(start, stop)), 0, q, values[start:stop])
 
+        strip = int(np.clip(TILE_ROWS * TILE_COLUMNS // max(q, 1), _LEAST_STRIP, TILE_ROWS))
         with blas_on_one_thread():
-            self.team.share(q, TILE_ROWS, work)
+            self.team.share(q, strip if q > _LONE_ROWS else _LONE_ROWS, work)
         self._count(evaluations=q * q)
         return values
 
@@ -385,3 +415,7 @@ class Gram:
         self.counts.misses += misses
         if self._cache is not None:
             self.counts.bytes = max(self.counts.bytes, self._cache.bytes_used)
+
+
+def _pieces(length: int) -> list[slice]:
+    return [slice(k, min(k + TILE_ROWS, length)) for k in range(0, length, TILE_ROWS)]

@@ -14,6 +14,9 @@ from hinge.samples import READ_ROWS, BitSamples, DenseSamples, Floats, GivenGram
 _WORDS_PER_NONZERO = 1.0
 _ALWAYS_PACK_WORDS = 8
 
+# From this share of non-zeros on, a dense matrix product is faster than a walk over the non-zeros.
+_DENSE_SHARE = 0.1
+
 
 def as_samples(X: Any, pack: bool = True) -> Samples:
     """Choose the storage for a data matrix: packed bits where every value is 0 or 1, else CSR or dense.
@@ -35,7 +38,10 @@ def as_samples(X: Any, pack: bool = True) -> Samples:
             matrix = matrix.copy()  # the caller's matrix stays as it is
             matrix.sum_duplicates()
         _refuse_nonfinite(matrix.data, "X")
-        return (_packed_sparse(matrix) if pack else None) or SparseSamples(matrix)
+        packed = _packed_sparse(matrix) if pack else None
+        if packed is None and pack and matrix.nnz > _DENSE_SHARE * matrix.shape[0] * matrix.shape[1]:
+            return DenseSamples(matrix.toarray())
+        return packed or SparseSamples(matrix)
     rows = np.asarray(X)
     if rows.dtype not in (np.float32, np.float64):
         rows = rows.astype(np.float64)

@@ -71,6 +71,11 @@ class Kernel:
         return _STATISTIC.get(self.label, "dot")
 
     @property
+    def decays(self) -> bool:
+        """Whether the kernel is e^(−γd) of some distance d."""
+        return self.label in ("rbf", "laplacian", "chi2")
+
+    @property
     def is_positive(self) -> bool:
         """Whether the kernel is known to be positive semi-definite, so that it has a weight vector."""
         if self.label == "poly":
@@ -105,15 +110,11 @@ class Kernel:
         elif label == "sigmoid":
             _sigmoid(tile, gamma, coef0)
 
-    def apply_to_bits(self, tile: Floats, row_norms: Floats, column_norms: Floats, table: Floats) -> None:
-        """As `apply` for an RBF kernel of 0/1 samples, whose squared distances are whole numbers: look them up."""
-        _look_up(tile, row_norms, column_norms, table)
-
     def of_self(self, samples: Samples) -> NDArray[np.float64]:
         """Return k(x, x) for every sample, in double precision."""
-        tile = samples.diagonal_statistic(self.statistic).reshape(-1, 1)
-        if self.label in ("rbf", "laplacian", "chi2"):
+        if self.decays:
             return np.ones(samples.n)
+        tile = samples.diagonal_statistic(self.statistic).reshape(-1, 1)
         no_norms = np.zeros(1)
         with np.errstate(over="ignore"):
             self.apply(tile, no_norms, no_norms)
@@ -149,11 +150,27 @@ def _rbf(tile: Any, row_norms: Any, column_norms: Any, gamma: Any) -> None:
 
 
 @compiled_exactly
-def _look_up(tile: Any, row_norms: Any, column_norms: Any, table: Any) -> None:
-    for w in range(tile.shape[0]):
-        row, norm = tile[w], row_norms[w]
+def rbf_of_few_features(panel: Any, features: Any, row_norms: Any, column_norms: Any, out: Any) -> None:
+    """RBF values of samples with few features, where a matrix product would cost more than it computes.
+
+    ``panel[w]`` holds 2γx and ``features[f, t]`` the columns' features, a multiple of four of them; the norms are
+    γ|x|². Four features at a time go into the exponent.
+    """
+    zero = out.dtype.type(0)
+    for w in range(out.shape[0]):
+        row, norm, mine = out[w], row_norms[w], panel[w]
         for t in range(row.shape[0]):
-            row[t] = table[np.uint32(norm + column_norms[t] - row[t] - row[t])]
+            row[t] = -norm - column_norms[t]
+        for k in range(0, features.shape[0], 4):
+            a, b, c, d = features[k], features[k + 1], features[k + 2], features[k + 3]
+            xa, xb, xc, xd = mine[k], mine[k + 1], mine[k + 2], mine[k + 3]
+            for t in range(row.shape[0]):
+                row[t] += xa * a[t] + xb * b[t] + xc * c[t] + xd * d[t]
+        for t in range(row.shape[0]):  # a loop of its own, or neither would vectorise
+            exponent = row[t]
+            if exponent > zero:  # rounding; no two samples are closer than 0
+                exponent = zero
+            row[t] = _exp(out, exponent)
 
 
 @compiled_exactly

@@ -13,6 +13,7 @@ from hinge.intake import as_samples
 from hinge.kernels import Kernel
 from hinge.samples import BitSamples, CalledKernel, DenseSamples, Floats, Samples, SparseSamples
 from hinge.threads import Team, blas_on_one_thread
+from hinge.tiles import Tiles
 
 _TILE_SUPPORT = 256
 _TILE_QUERIES = 1024
@@ -76,17 +77,14 @@ class Model:
             return self._decide_by_weights(X)
         dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
         vectors, queries = _alike(self.kernel, self.support_vectors, X)
-        vector_norms = vectors.squared_norms(dtype).astype(dtype)
-        query_norms = queries.squared_norms(dtype).astype(dtype)
+        tiles = Tiles(queries, self.kernel, dtype)
         coefficients = self.coefficients.astype(dtype)
         pieces = [np.arange(k, min(k + _TILE_SUPPORT, vectors.n)) for k in range(0, vectors.n, _TILE_SUPPORT)]
-        panels = [vectors.panel(piece, dtype) for piece in pieces]
+        panels = [tiles.panel(piece, vectors) for piece in pieces]
 
         def work(start: int, stop: int) -> None:
             for piece, panel in zip(pieces, panels, strict=True):
-                tile = np.empty((len(piece), stop - start), dtype)
-                queries.compare(self.kernel.statistic, panel, start, stop, tile)
-                self.kernel.apply(tile, vector_norms[piece], query_norms[start:stop])
+                tile = tiles.values(panel, start, stop)
                 decisions[start:stop] += tile.T @ coefficients[:, piece].T
 
         with blas_on_one_thread():

@@ -28,10 +28,14 @@ class Duel(NamedTuple):
     negative: int
 
     def members(self, codes: NDArray[np.intp]) -> Index:
-        """Return the samples that take part, given the class number of every sample."""
-        if self.negative == REST:
+        """Return the samples that take part, given the class number of every sample.
+
+        Those of the positive class come first, unless everybody takes part.
+        """
+        sides = [np.flatnonzero(codes == side) for side in self]
+        if self.negative == REST or sum(map(len, sides)) == len(codes):
             return np.arange(len(codes), dtype=np.int64)
-        return np.flatnonzero((codes == self.positive) | (codes == self.negative)).astype(np.int64)
+        return np.concatenate(sides).astype(np.int64, copy=False)
 
 
 def duels(n_classes: int, scheme: Scheme = "ovo") -> list[Duel]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge.kernels import Kernel
-from hinge.samples import BitSamples, DenseSamples, Samples, Statistic
+from hinge.samples import BitSamples, DenseSamples, GivenGram, Samples, Statistic
 
 # Largest error of a single-precision kernel value that the correction in double precision still absorbs.
 _ERROR_ALLOWED_IN_SINGLE = 1e-5
@@ -42,6 +42,8 @@ def choose_precision(
         raise ValueError(f"precision must be 'auto', 'single' or 'double', got {wish!r}")
     magnitude = exponent_magnitude(samples, kernel)
     statistic = kernel.statistic
+    if wish == "auto" and isinstance(samples, GivenGram):
+        return PrecisionChoice(samples.matrix.dtype, statistic)  # its values are there; none is computed
     if magnitude * np.finfo(np.float64).eps > _ERROR_ALLOWED_IN_DOUBLE and isinstance(samples, DenseSamples):
         statistic = "l2"
     if wish == "auto":

@@ -99,6 +99,24 @@ class DualProblem:
             projected[members] = _clip_to_sum(beta[members], *box, float(target))
         return projected
 
+    def near(self, beta: Any) -> Vector:
+        """Return a feasible point near ``beta`` with the same variables at their bounds, as far as possible.
+
+        A start for a solver: the nearest point would move every variable a little, and samples that are no
+        support vectors would become some.
+        """
+        point = np.clip(self.check_point(beta, "the start"), self.lo, self.hi)
+        for g, target in enumerate(self.sums):
+            mine = self.group == g
+            inside = np.flatnonzero(mine & (point > self.lo) & (point < self.hi))
+            rest = float(target - point[mine].sum() + point[inside].sum())
+            lo, hi = self.lo[inside], self.hi[inside]
+            if not lo.sum() <= rest <= hi.sum():
+                return self.project(beta)
+            if len(inside):
+                point[inside] = _clip_to_sum(point[inside], lo, hi, rest)
+        return point
+
 
 def _clip_to_sum(beta: Vector, lo: Vector, hi: Vector, target: float) -> Vector:
     """Return ``clip(beta - shift, lo, hi)`` with the shift for which it sums to ``target``."""

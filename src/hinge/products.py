@@ -40,6 +40,31 @@ def bit_dots(panel: NDArray[np.uint64], words: NDArray[np.uint64], out: Array) -
 
 
 @compiled
+def bit_look_up(panel: NDArray[np.uint64], words: NDArray[np.uint64], table: Array, out: Array) -> None:
+    """``table[d]``, where d is the number of features in which two 0/1 samples differ."""
+    n_words = words.shape[0]
+    counts = np.zeros(out.shape[1], np.uint32)
+    for w in range(out.shape[0]):
+        row = out[w]
+        one, mask_one = words[0], panel[w, 0]
+        if n_words == 1:
+            for t in range(row.shape[0]):
+                row[t] = table[np.uint32(popcount(one[t] ^ mask_one))]
+        elif n_words == 2:
+            two, mask_two = words[1], panel[w, 1]
+            for t in range(row.shape[0]):
+                row[t] = table[np.uint32(popcount(one[t] ^ mask_one) + popcount(two[t] ^ mask_two))]
+        else:
+            counts[:] = 0
+            for k in range(n_words):
+                column, mask = words[k], panel[w, k]
+                for t in range(row.shape[0]):
+                    counts[t] += np.uint32(popcount(column[t] ^ mask))
+            for t in range(row.shape[0]):
+                row[t] = table[counts[t]]
+
+
+@compiled
 def pack_rows(
     indptr: NDArray[np.int64], indices: NDArray[np.int32], values: Array, words: NDArray[np.uint64]
 ) -> None:
@@ -52,18 +77,43 @@ def pack_rows(
 
 
 @compiled
-def densify(
+def number_features(
+    indptr: NDArray[np.int64], indices: NDArray[np.int32], rows: NDArray[np.int64], place: NDArray[np.int32]
+) -> int:
+    """Number the features that occur in ``rows`` of a CSR matrix, in ``place``; return how many there are."""
+    n_present = 0
+    for w in range(rows.shape[0]):
+        for p in range(indptr[rows[w]], indptr[rows[w] + 1]):
+            if place[indices[p]] < 0:
+                place[indices[p]] = n_present
+                n_present += 1
+    return n_present
+
+
+@compiled
+def invert(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
     values: Array,
     rows: NDArray[np.int64],
     place: NDArray[np.int32],
-    panel: Array,
+    starts: NDArray[np.int64],
+    members: NDArray[np.int32],
+    entries: Array,
 ) -> None:
-    """Write rows of a CSR matrix as columns of ``panel``; ``place`` maps a feature to its line, or to -1."""
+    """List ``rows`` of a CSR matrix feature by feature: ``members[starts[f] : starts[f + 1]]`` have feature f."""
     for w in range(rows.shape[0]):
         for p in range(indptr[rows[w]], indptr[rows[w] + 1]):
-            panel[place[indices[p]], w] = values[p]
+            starts[place[indices[p]] + 1] += 1
+    for f in range(starts.shape[0] - 1):
+        starts[f + 1] += starts[f]
+    end = starts[:-1].copy()
+    for w in range(rows.shape[0]):
+        for p in range(indptr[rows[w]], indptr[rows[w] + 1]):
+            line = place[indices[p]]
+            members[end[line]] = w
+            entries[end[line]] = values[p]
+            end[line] += 1
 
 
 @compiled
@@ -72,26 +122,26 @@ def sparse_dots(
     indices: NDArray[np.int32],
     values: Array,
     place: NDArray[np.int32],
-    panel: Array,
+    starts: NDArray[np.int64],
+    members: NDArray[np.int32],
+    entries: Array,
     start: int,
     out: Array,
 ) -> None:
-    """Dot products of CSR rows ``start, start + 1, ...`` with a densified panel (feature-major)."""
-    width = panel.shape[1]
-    strip = np.empty((_STRIP, width), dtype=panel.dtype)
+    """Dot products of CSR rows ``start, start + 1, ...`` with an inverted panel."""
+    strip = np.empty((_STRIP, out.shape[0]), dtype=out.dtype)
     for t0 in range(0, out.shape[1], _STRIP):
         filled = min(_STRIP, out.shape[1] - t0)
+        strip[:] = 0
         for k in range(filled):
             sums = strip[k]
-            sums[:] = 0
             for p in range(indptr[start + t0 + k], indptr[start + t0 + k + 1]):
                 line = place[indices[p]]
                 if line >= 0:
                     value = values[p]
-                    features = panel[line]
-                    for w in range(width):
-                        sums[w] += value * features[w]
-        for w in range(width):
+                    for e in range(starts[line], starts[line + 1]):
+                        sums[members[e]] += value * entries[e]
+        for w in range(out.shape[0]):
             target = out[w, t0 : t0 + filled]
             for k in range(filled):
                 target[k] = strip[k, w]
@@ -128,28 +178,30 @@ def sparse_differences(
     indices: NDArray[np.int32],
     values: Array,
     place: NDArray[np.int32],
-    panel: Array,
-    panel_sums: Array,
+    starts: NDArray[np.int64],
+    members: NDArray[np.int32],
+    entries: Array,
     start: int,
     out: Array,
 ) -> None:
-    """As `dense_differences`, kinds 1 and 3. A feature that the column sample lacks adds |x|: `panel_sums`."""
-    width = panel.shape[1]
-    sums = np.empty(width, dtype=panel.dtype)
+    """As `dense_differences`, kinds 1 and 3. A feature that only one of two samples has adds its own size."""
+    panel_sums = np.zeros(out.shape[0], dtype=out.dtype)
+    for e in range(members.shape[0]):
+        panel_sums[members[e]] += abs(entries[e])
+    sums = np.empty(out.shape[0], dtype=out.dtype)
     for t in range(out.shape[1]):
-        for w in range(width):
-            sums[w] = panel_sums[w]
+        own = out.dtype.type(0)
         for p in range(indptr[start + t], indptr[start + t + 1]):
-            line = place[indices[p]]
-            value = values[p]
+            own += abs(values[p])
+        for w in range(sums.shape[0]):
+            sums[w] = panel_sums[w] + own
+        for p in range(indptr[start + t], indptr[start + t + 1]):
+            line, value = place[indices[p]], values[p]
             if line >= 0:
-                features = panel[line]
-                for w in range(width):
-                    sums[w] += _difference(kind, features[w], value) - abs(features[w])
-            else:
-                for w in range(width):
-                    sums[w] += abs(value)
-        for w in range(width):
+                for e in range(starts[line], starts[line + 1]):
+                    both = _difference(kind, entries[e], value)
+                    sums[members[e]] += both - abs(entries[e]) - abs(value)
+        for w in range(sums.shape[0]):
             out[w, t] = sums[w]
 
 

@@ -50,9 +50,19 @@ class Samples(ABC):
     storage: str
     cost: float
 
-    @abstractmethod
-    def squared_norms(self, dtype: Any) -> NDArray[np.float64]:
+    def __init__(self) -> None:
+        self._norms: dict[Any, Floats] = {}
+
+    def squared_norms(self, dtype: Any) -> Floats:
         """Return the squared norm of every sample as comparisons in ``dtype`` see it."""
+        dtype = np.dtype(dtype)
+        if dtype not in self._norms:
+            self._norms[dtype] = self._compute_norms(dtype).astype(dtype, copy=False)
+        return self._norms[dtype]
+
+    @abstractmethod
+    def _compute_norms(self, dtype: Any) -> NDArray[np.float64]:
+        """Compute `squared_norms`, summed in double precision."""
 
     @abstractmethod
     def panel(self, index: Index, dtype: Any) -> Any:
@@ -72,7 +82,7 @@ class Samples(ABC):
 
     def diagonal_statistic(self, statistic: Statistic) -> NDArray[np.float64]:
         """Return the statistic of every sample with itself."""
-        return self.squared_norms(np.float64) if statistic == "dot" else np.zeros(self.n)
+        return self.squared_norms(np.float64).astype(np.float64) if statistic == "dot" else np.zeros(self.n)
 
 
 class DenseSamples(Samples):
@@ -85,11 +95,13 @@ class DenseSamples(Samples):
     storage = "dense"
 
     def __init__(self, rows: Floats, center: NDArray[np.float64] | None = None) -> None:
+        super().__init__()
         self.rows = np.ascontiguousarray(rows)
         self.center = center
         self.n, self.n_features = self.rows.shape
         self.cost = float(self.n_features)
         self._single: NDArray[np.float32] | None = None
+        self._features: dict[Any, Floats] = {}
 
     def has_negatives(self) -> bool:
         return bool(self.rows.size) and bool(self.rows.min() < 0)
@@ -98,7 +110,7 @@ class DenseSamples(Samples):
         """Return the same rows, seen from their mean."""
         return DenseSamples(self.rows, self.rows.mean(axis=0, dtype=np.float64))
 
-    def squared_norms(self, dtype: Any) -> NDArray[np.float64]:
+    def _compute_norms(self, dtype: Any) -> NDArray[np.float64]:
         norms = np.empty(self.n)
         for start in range(0, self.n, READ_ROWS):
             rows = self._range(start, min(start + READ_ROWS, self.n), dtype).astype(np.float64, copy=False)
@@ -119,6 +131,14 @@ class DenseSamples(Samples):
 
     def take(self, index: Index, dtype: Any) -> DenseSamples:
         return DenseSamples(self.panel(index, dtype))
+
+    def features(self, dtype: Any) -> Floats:
+        """Return the transposed data, a line for each feature, with lines of zeros up to a multiple of four."""
+        if dtype not in self._features:
+            features = np.zeros((-(-self.n_features // 4) * 4, self.n), dtype)
+            features[: self.n_features] = self._range(0, self.n, dtype).T
+            self._features[dtype] = features
+        return self._features[dtype]
 
     def combine(self, index: Index, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the weight vector ``Xᵀ coefficients`` of the samples ``index``."""
@@ -158,11 +178,12 @@ class DenseSamples(Samples):
 
 
 class SparseSamples(Samples):
-    """Rows of a CSR matrix, compared with a panel that is densified over the features that occur in it."""
+    """Rows of a CSR matrix, compared with a panel that lists, for each feature, the samples that have it."""
 
     storage = "sparse"
 
     def __init__(self, matrix: Any) -> None:
+        super().__init__()
         self.n, self.n_features = matrix.shape
         self.indptr = matrix.indptr.astype(np.int64, copy=False)
         self.indices = matrix.indices.astype(np.int32, copy=False)
@@ -178,29 +199,26 @@ class SparseSamples(Samples):
             self.values[dtype] = next(iter(self.values.values())).astype(dtype)
         return self.values[dtype]
 
-    def squared_norms(self, dtype: Any) -> NDArray[np.float64]:
+    def _compute_norms(self, dtype: Any) -> NDArray[np.float64]:
         squares = self._values(dtype).astype(np.float64) ** 2
         rows = np.repeat(np.arange(self.n), np.diff(self.indptr))
         return np.bincount(rows, weights=squares, minlength=self.n).astype(np.float64, copy=False)
 
-    def panel(self, index: Index, dtype: Any) -> tuple[NDArray[np.int32], Floats]:
-        values = self._values(dtype)
-        present = np.zeros(self.n_features, dtype=bool)
-        for row in index:
-            present[self.indices[self.indptr[row] : self.indptr[row + 1]]] = True
-        place = np.where(present, np.cumsum(present, dtype=np.int32) - 1, np.int32(-1)).astype(np.int32)
-        panel = np.zeros((int(np.count_nonzero(present)), len(index)), dtype=dtype)
-        products.densify(self.indptr, self.indices, values, index, place, panel)
-        return place, panel
+    def panel(self, index: Index, dtype: Any) -> tuple[Any, ...]:
+        csr = (self.indptr, self.indices, self._values(dtype))
+        place = np.full(self.n_features, -1, dtype=np.int32)
+        starts = np.zeros(products.number_features(*csr[:2], index, place) + 1, dtype=np.int64)
+        length = int((self.indptr[index + 1] - self.indptr[index]).sum())
+        members, entries = np.empty(length, dtype=np.int32), np.empty(length, dtype=dtype)
+        products.invert(*csr, index, place, starts, members, entries)
+        return place, starts, members, entries
 
     def compare(self, statistic: Statistic, panel: Any, start: int, stop: int, out: Floats) -> None:
-        place, features = panel
-        csr = (self.indptr, self.indices, self._values(features.dtype))
+        arguments = (self.indptr, self.indices, self._values(out.dtype), *panel, start, out)
         if statistic == "dot":
-            products.sparse_dots(*csr, place, features, start, out)
+            products.sparse_dots(*arguments)
         else:
-            sums = np.abs(features).sum(axis=0)
-            products.sparse_differences(_DIFFERENCE[statistic], *csr, place, features, sums, start, out)
+            products.sparse_differences(_DIFFERENCE[statistic], *arguments)
 
     def combine(self, index: Index, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the weight vector ``Xᵀ coefficients`` of the samples ``index``."""
@@ -227,12 +245,13 @@ class BitSamples(Samples):
     storage = "bits"
 
     def __init__(self, words: NDArray[np.uint64], n_features: int) -> None:
+        super().__init__()
         self.words = words  # (n_words, n): word-major, so that loops run along the samples
         self.n = words.shape[1]
         self.n_features = n_features
         self.cost = 2.0 * words.shape[0]
 
-    def squared_norms(self, dtype: Any) -> NDArray[np.float64]:
+    def _compute_norms(self, dtype: Any) -> NDArray[np.float64]:
         return np.bitwise_count(self.words).sum(axis=0, dtype=np.float64)
 
     def panel(self, index: Index, dtype: Any) -> NDArray[np.uint64]:
@@ -258,12 +277,13 @@ class GivenGram(Samples):
     cost = 1.0
 
     def __init__(self, matrix: Floats, index: Index | None = None) -> None:
+        super().__init__()
         self.matrix = matrix
         self.index = index
         self.n = matrix.shape[0] if index is None else len(index)
         self.n_features = matrix.shape[0]
 
-    def squared_norms(self, dtype: Any) -> NDArray[np.float64]:
+    def _compute_norms(self, dtype: Any) -> NDArray[np.float64]:
         return np.zeros(self.n)
 
     def panel(self, index: Index, dtype: Any) -> Floats:
@@ -287,11 +307,12 @@ class CalledKernel(Samples):
     cost = 1e3  # unknown; anything in Python is dear
 
     def __init__(self, rows: Any, function: Callable[[Any, Any], Any]) -> None:
+        super().__init__()
         self.rows = rows
         self.function = function
         self.n, self.n_features = rows.shape
 
-    def squared_norms(self, dtype: Any) -> NDArray[np.float64]:
+    def _compute_norms(self, dtype: Any) -> NDArray[np.float64]:
         return np.zeros(self.n)
 
     def panel(self, index: Index, dtype: Any) -> Any:

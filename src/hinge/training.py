@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from hinge.gram import Counts, Gram
 from hinge.kernels import Kernel
 from hinge.model import Model
+from hinge.pair_grams import PairGrams
 from hinge.problem import DualProblem, Vector
 from hinge.progress import Watch
 from hinge.report import MESSAGES, Report, Solution, Status
@@ -25,6 +26,7 @@ from hinge.samples import Index
 from hinge.settings import Progress, Settings
 from hinge.solvers import solve
 from hinge.solvers.polish import polish
+from hinge.solvers.working_set import ONE_SET
 from hinge.threads import blas_on_one_thread
 
 # Half of the cache's budget may hold the whole kernel matrix when several machines are trained on it.
@@ -32,6 +34,9 @@ _SHARE_FOR_MATRIX = 0.5
 
 # Beyond this many samples machines ask for too few of the rows to compute them all.
 _MOST_SHARED = 6000
+
+# Kernel evaluations that all machines together may take for polishing: about a hundredth of a second.
+_POLISHING_EVALUATIONS = 4e6
 
 # How often a solver that claims convergence where there is none is asked to go on.
 _MOST_TRIES = 3
@@ -57,12 +62,15 @@ class Task:
         β to start from.
     divide : bool
         Whether coefficients are divided by half the difference of the two multipliers (ν-SVC).
+    split : int
+        Where the samples of a pair of classes change from the first class, all of it, to the second; 0 for others.
     """
 
     samples: Index
     problem: DualProblem
     start: Vector | None = None
     divide: bool = False
+    split: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,15 +139,17 @@ def train(
         return []
     settings, watch = settings or Settings(), watch or Watch(n_machines=len(tasks))
     n_workers = min(gram.team.size, len(tasks))
+    pairs = PairGrams(gram)
 
     def run(number: int) -> Machine:
         task = tasks[number]
         if watch.is_stopped:
             return _machine_of(task, _not_begun(task, gram))
         watch.begin(first + number)
-        part = _part_of(gram, task, n_workers)
-        solution = _solve(task, part, _settings_of(first + number, task, settings, watch))
-        if part is not gram:
+        part = pairs.gram_of(task.samples, task.split) or _part_of(gram, task, n_workers)
+        settings_of_task = _settings_of(first + number, task, settings, watch)
+        solution = _solve(task, part, settings_of_task, _POLISHING_EVALUATIONS / len(tasks))
+        if part.counts is not gram.counts:
             _add_counts(gram.counts, part.counts)
         watch.end(first + number, solution.report)
         return _machine_of(task, solution)
@@ -228,13 +238,7 @@ def keep_values(gram: Gram, n_wanted: int) -> Gram:
     is_worth_it = n_wanted >= 1.5 * gram.n and not gram.is_cheap and gram.kernel.label != "precomputed"
     if not (fits and is_worth_it):
         return gram
-    matrix = gram.in_double().block(np.arange(gram.n))
-    kept = Gram(
-        (matrix + matrix.T) / 2, Kernel("precomputed"), cache_bytes=gram.cache_bytes // 2,
-        precision="single" if gram.precision == "single" else "double", threads=gram.team.size,
-    )  # fmt: skip
-    kept.counts = gram.counts
-    return kept
+    return gram.stored()
 
 
 def assemble(
@@ -301,12 +305,12 @@ def combined_report(machines: Sequence[Machine], gram: Gram, seconds: float) -> 
     )
 
 
-def _solve(task: Task, gram: Gram, settings: Settings) -> Solution:
+def _solve(task: Task, gram: Gram, settings: Settings, polishing: float) -> Solution:
     for _ in range(_MOST_TRIES):
         solution = solve(task.problem, gram, settings)
         if not solution.report.converged:
             return solution
-        solution = polish(task.problem, gram, solution)
+        solution = polish(task.problem, gram, solution, polishing)
         if solution.report.violation <= settings.tol:
             return solution
         settings = replace(settings, start=solution.beta)  # the solver was mistaken: let it look again
@@ -317,7 +321,7 @@ def _solve(task: Task, gram: Gram, settings: Settings) -> Solution:
 def _not_begun(task: Task, gram: Gram) -> Solution:
     """What a stopped fit knows of a task it did not come to: where it would have started."""
     problem, unknown = task.problem, float("nan")
-    beta = np.zeros(problem.n_variables) if task.start is None else problem.project(task.start)
+    beta = np.zeros(problem.n_variables) if task.start is None else problem.near(task.start)
     report = Report(
         status=Status.INTERRUPTED, message="the fit was stopped before this machine was begun", solver="none",
         rule="none", reason="not begun", precision=gram.precision, storage=gram.samples.storage, iterations=0,
@@ -348,10 +352,11 @@ def _machine_of(task: Task, solution: Solution) -> Machine:
 
 def _part_of(gram: Gram, task: Task, n_workers: int) -> Gram:
     """The Gram matrix of one task: its samples, its share of the threads and of the cache."""
-    if n_workers == 1 and np.array_equal(task.samples, np.arange(gram.n)):
-        return gram
-    n_threads = max(gram.team.size // n_workers, 1)
-    return gram.part(task.samples, threads=n_threads, cache_bytes=gram.cache_bytes // n_workers)
+    part = gram
+    if n_workers > 1 or not np.array_equal(task.samples, np.arange(gram.n)):
+        n_threads = max(gram.team.size // n_workers, 1)
+        part = gram.part(task.samples, threads=n_threads, cache_bytes=gram.cache_bytes // n_workers)
+    return part.stored() if part.n <= ONE_SET else part  # one working set would compute all of it in any case
 
 
 def _add_counts(total: Counts, part: Counts) -> None:

@@ -94,3 +94,25 @@ def test_projection_is_feasible_nearest_and_repeatable(which, seed, scale, grid)
         most, least = push[t][can_rise].max(initial=-np.inf), push[t][can_fall].min(initial=np.inf)
         assert most <= least + slack
     np.testing.assert_allclose(problem.project(nearest), nearest, rtol=0, atol=slack)
+
+
+def test_a_start_keeps_variables_at_their_bounds():
+    problem = c_svc(Y, C=2.0)
+    np.testing.assert_allclose(problem.near(np.array([1.5, 0.0, -0.5, 0.0])), [1.0, 0.0, -1.0, 0.0])
+    np.testing.assert_allclose(problem.near(np.array([2.0, 0.0, -0.5, -0.5])), [2.0, 0.0, -1.0, -1.0])
+
+
+@pytest.mark.parametrize("beta", [[2.0, 2.0, -2.0, 0.0], [2.0, 2.0, 0.0, -0.1]])
+def test_a_start_is_projected_where_the_bounds_leave_no_other_way(beta):
+    problem = c_svc(Y, C=2.0)
+    np.testing.assert_array_equal(problem.near(np.array(beta)), problem.project(np.array(beta)))
+
+
+@examples(max_examples=60)
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 12))
+def test_every_start_becomes_feasible(seed, n):
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+    for problem in (c_svc(y, C=1.5), nu_svc(y, nu=0.3), one_class(n, nu=0.4), nu_svr(y, C=1.0, nu=0.5)):
+        beta = np.where(rng.random(problem.n_variables) < 0.4, 0.0, rng.normal(size=problem.n_variables))
+        assert_feasible(problem.near(beta), problem)

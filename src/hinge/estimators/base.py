@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -262,7 +263,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             whole = np.zeros((len(beta), data.shape[0]))
             whole[:, places] = beta
             start = whole[:, data.places[task.samples]].ravel()
-            started.append(Task(task.samples, task.problem, start, task.divide))
+            started.append(replace(task, start=start))
         return started
 
     def _remember(self, machines: Sequence[Machine], data: TrainingData) -> None:

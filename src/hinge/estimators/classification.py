@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,7 +20,7 @@ from hinge.estimators.base import KernelMachine
 from hinge.estimators.inputs import TrainingData
 from hinge.gram import Gram
 from hinge.model import Model
-from hinge.multiclass import by_opponent, count_votes, duels, votes_with_confidence
+from hinge.multiclass import REST, by_opponent, count_votes, duels, votes_with_confidence
 from hinge.probability import couple, fit_sigmoid, sigmoid
 from hinge.problem import Vector
 from hinge.progress import Watch
@@ -71,7 +72,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         if held_out is not None:
             weights = np.where(held_out, 0.0, weights)
         signs = np.where(codes == duel.positive, 1.0, -1.0)
-        return self._two_class_task(k, members, signs, weights, self.class_weight_[codes])
+        task = self._two_class_task(k, members, signs, weights, self.class_weight_[codes])
+        is_one_of_pairs = len(self._duels) > 1 and duel.negative != REST
+        return replace(task, split=int(np.count_nonzero(signs > 0)) if is_one_of_pairs else 0)
 
     def _task_without(self, k: int, held_out: NDArray[np.bool_], data: TrainingData) -> Task | float:
         duel = self._duels[k]

@@ -64,7 +64,7 @@ def solve(problem: DualProblem, gram: Gram, settings: Settings | None = None) ->
     run = Run(settings, problem, gram.team)
     if gram.precision == "single" and needs_double(problem, gram, settings.tol):
         gram = gram.in_double()
-    beta = problem.start if settings.start is None else problem.project(settings.start)
+    beta = problem.start if settings.start is None else problem.near(settings.start)
     state = State(problem, gram, beta.copy(), problem.v.copy(), is_stale=bool(beta.any()))
     with run, blas_on_one_thread():
         try:

@@ -16,7 +16,7 @@ from hinge.problem import DualProblem, Vector
 from hinge.samples import Index
 from hinge.solvers.state import SINGLE_ERROR, Reference, State
 
-# Double-precision steps may move the residual by this share of the tolerance before it is computed anew.
+# Rounding may move the residual by this share of the tolerance before it is computed anew.
 _DRIFT_ALLOWED = 0.01
 
 # A variable is out of reach when it is further from the margin than this many times the largest error found.
@@ -42,7 +42,7 @@ def needs_double(problem: DualProblem, gram: Gram, tol: float) -> bool:
 
 def is_exact(state: State, tol: float) -> bool:
     """Whether rounding cannot have moved the residual by a relevant share of ``tol``."""
-    return state.drift <= (_DRIFT_ALLOWED * tol if state.gram.precision == "double" else 0.0)
+    return state.drift <= _DRIFT_ALLOWED * tol
 
 
 def refresh(state: State, tol: float) -> None:

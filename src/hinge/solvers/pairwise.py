@@ -35,6 +35,9 @@ FLAT = 1e-12
 # depends on the scale of K and C. If the shared variable is free, the whole violation is then below the tolerance.
 _SETTLED = 0.4
 
+# Extremes are found block by block, so that only one block is searched for the variable that has it.
+_SEARCHED = 256
+
 # HMG's η: how near to its bounds, relative to the box, a variable counts as being there.
 _ETA = 1e-8
 
@@ -83,7 +86,7 @@ def _mark(t: int, beta: Any, lo: Any, hi: Any, group: Any, up: Any, down: Any) -
 @compiled
 def _extremes(r: Any, up: Any, down: Any) -> tuple[float, float]:
     """Largest residual that may grow and smallest that may fall."""
-    top, bottom = -np.inf, np.inf
+    top, bottom = r.dtype.type(-np.inf), r.dtype.type(np.inf)
     for t in range(r.shape[0]):
         top = larger(top, r[t] + up[t])
         bottom = smaller(bottom, r[t] + down[t])
@@ -92,29 +95,38 @@ def _extremes(r: Any, up: Any, down: Any) -> tuple[float, float]:
 
 @compiled
 def _subtract(r: Any, row: Any, step: float) -> None:
-    n = row.shape[0]
+    n, length = row.shape[0], r.dtype.type(step)
     for first in range(0, r.shape[0], n):
         part = r[first : first + n]
         for t in range(n):
-            part[t] -= step * row[t]
+            part[t] -= length * row[t]
 
 
 @compiled
-def _subtract_pair(r: Any, row_i: Any, row_j: Any, step: float, up: Any, down: Any) -> tuple[float, float]:
-    """r −= step (row_i − row_j), and the extremes of the new residual, in one pass."""
-    top, bottom = -np.inf, np.inf
-    for t in range(r.shape[0]):
-        value = r[t] - step * (row_i[t] - row_j[t])
-        r[t] = value
-        top = larger(top, value + up[t])
-        bottom = smaller(bottom, value + down[t])
-    return top, bottom
+def _subtract_pair(r: Any, row_i: Any, row_j: Any, step: float, up: Any, down: Any) -> tuple[float, float, int]:
+    """r −= step (row_i − row_j), and in the same pass the new extremes and where the block of the top begins."""
+    top, bottom = r.dtype.type(-np.inf), r.dtype.type(np.inf)
+    length, place = r.dtype.type(step), 0
+    for first in range(0, r.shape[0], _SEARCHED):
+        last = min(first + _SEARCHED, r.shape[0])
+        part, mark_up, mark_down = r[first:last], up[first:last], down[first:last]
+        part_i, part_j = row_i[first:last], row_j[first:last]
+        highest = r.dtype.type(-np.inf)
+        for t in range(part.shape[0]):
+            value = part[t] - length * (part_i[t] - part_j[t])
+            part[t] = value
+            highest = larger(highest, value + mark_up[t])
+            bottom = smaller(bottom, value + mark_down[t])
+        if highest > top:
+            top, place = highest, first
+    return top, bottom, place
 
 
 @compiled
-def _place(values: Any, marks: Any, wanted: float) -> int:
-    for t in range(values.shape[0]):
-        if values[t] + marks[t] == wanted:
+def _place(values: Any, marks: Any, wanted: float, start: int) -> int:
+    extreme = values.dtype.type(wanted)
+    for t in range(start, values.shape[0]):
+        if values[t] + marks[t] == extreme:
             return t
     return -1
 
@@ -123,20 +135,27 @@ def _place(values: Any, marks: Any, wanted: float) -> int:
 def _second_order(i: int, r: Any, down: Any, row: Any, diagonal: Any, top: float, flat: float, score: Any) -> int:
     """Return the j of largest (r_i − r_j)² / curvature (Bottou & Lin eq. 1.27), -1 where none is positive."""
     n = row.shape[0]
-    best = row.dtype.type(0)
+    best, place = row.dtype.type(0), 0
     nothing = row.dtype.type(0)
     least = row.dtype.type(flat)
-    own = diagonal[i % n]
+    own, highest = diagonal[i % n], r.dtype.type(top)
     for first in range(0, r.shape[0], n):
-        part, marks, marked_score = r[first : first + n], down[first : first + n], score[first : first + n]
-        for t in range(n):
-            gradient = larger(row.dtype.type(top - (part[t] + marks[t])), nothing)
-            curvature = larger(own + diagonal[t] - row[t] - row[t], least)
-            value = gradient * gradient / curvature
-            marked_score[t] = value
-            best = larger(best, value)
+        for begin in range(0, n, _SEARCHED):
+            end = min(begin + _SEARCHED, n)
+            part, marks = r[first + begin : first + end], down[first + begin : first + end]
+            values, own_values = row[begin:end], diagonal[begin:end]
+            marked_score = score[first + begin : first + end]
+            largest = row.dtype.type(0)
+            for t in range(part.shape[0]):
+                gradient = larger(row.dtype.type(highest - (part[t] + marks[t])), nothing)
+                curvature = larger(own + own_values[t] - values[t] - values[t], least)
+                value = gradient * gradient / curvature
+                marked_score[t] = value
+                largest = larger(largest, value)
+            if largest > best:
+                best, place = largest, first + begin
     if best > 0 and np.isfinite(best):
-        for t in range(score.shape[0]):
+        for t in range(place, score.shape[0]):
             if score[t] == best:
                 return t
     return -1
@@ -278,7 +297,8 @@ def optimise(
     diagonal : float64 array
         k(x, x), one value a row.
     beta, r, lo, hi, group : arrays
-        The state; ``beta`` and ``r`` are changed in place.
+        The state; ``beta`` and ``r`` are changed in place. ``r`` may be single where that is exact enough: the
+        loop is as fast as memory gives it r, rows and marks.
     n_groups : int
         0 for single-variable steps.
     rule : int
@@ -303,8 +323,8 @@ def optimise(
     row_diagonal = diagonal.astype(rows.dtype)
     flat = FLAT * max(np.max(np.abs(diagonal)), 1e-200)
     n_marks = max(n_groups, 1)
-    up = np.full((n_marks, r.shape[0]), -np.inf)
-    down = np.full((n_marks, r.shape[0]), np.inf)
+    up = np.full((n_marks, r.shape[0]), r.dtype.type(-np.inf))
+    down = np.full((n_marks, r.shape[0]), r.dtype.type(np.inf))
     top, bottom = np.empty(n_marks), np.empty(n_marks)
     score = np.empty(r.shape[0], dtype=rows.dtype)
     for t in range(r.shape[0]):
@@ -312,7 +332,7 @@ def optimise(
     for g in range(n_marks):
         top[g], bottom[g] = _extremes(r, up[g], down[g])
 
-    steps = 0
+    steps, place = 0, 0
     while True:
         violation, g = _largest_violation(top, bottom, n_groups)
         if violation <= tol:
@@ -340,13 +360,13 @@ def optimise(
                         return STUCK, steps, violation, -1, -1, clock
                     i, j = -1, -1
         if i < 0:
-            i = _place(r, up[g], top[g])
+            i = _place(r, up[g], top[g], place)
             if rule == SECOND_ORDER:
                 if slot_of[i % n] < 0:
                     return NEEDS_ROWS, steps, violation, i % n, -1, clock
                 j = _second_order(i, r, down[g], rows[slot_of[i % n]], row_diagonal, top[g], flat, score)
             if j < 0:
-                j = _place(r, down[g], bottom[g])
+                j = _place(r, down[g], bottom[g], 0)
 
         # ---- move
         slot_i = slot_of[i % n]
@@ -359,11 +379,11 @@ def optimise(
         steps += 1
         if j < 0:
             direction = 1.0 if r[i] > 0 else -1.0
-            slope, curvature = abs(r[i]), diagonal[i % n] if diagonal[i % n] > flat else 0.0
+            slope, curvature = float(abs(r[i])), diagonal[i % n] if diagonal[i % n] > flat else 0.0
             step = pair_step(slope, curvature, hi[i] - beta[i] if direction > 0 else beta[i] - lo[i], np.inf)
             moved = _move(i, direction * step, beta, lo, hi) if np.isfinite(step) else 0.0
         else:
-            slope, curvature = r[i] - r[j], _curvature(i, j, n, rows[slot_i], diagonal, flat)
+            slope, curvature = float(r[i] - r[j]), _curvature(i, j, n, rows[slot_i], diagonal, flat)
             step = pair_step(slope, curvature, hi[i] - beta[i], beta[j] - lo[j])
             moved = 0.0
             if np.isfinite(step):
@@ -382,7 +402,7 @@ def optimise(
             continue
         _mark(j, beta, lo, hi, group, up, down)
         if n_groups == 1 and r.shape[0] == n:
-            top[0], bottom[0] = _subtract_pair(r, rows[slot_i], rows[slot_j], step, up[0], down[0])
+            top[0], bottom[0], place = _subtract_pair(r, rows[slot_i], rows[slot_j], step, up[0], down[0])
             continue
         _subtract(r, rows[slot_i], step)
         _subtract(r, rows[slot_j], -step)

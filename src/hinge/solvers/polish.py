@@ -34,11 +34,8 @@ from hinge.report import Solution
 from hinge.samples import Index
 from hinge.threads import blas_on_one_thread
 
-# A factorisation of this many free variables takes about a tenth of a second.
-_MOST_FREE = 1500
-
-# Kernel evaluations that polishing may take: a few hundredths of a second.
-_MOST_EVALUATIONS = 2e7
+# A factorisation of this many free variables takes a few milliseconds.
+_MOST_FREE = 400
 
 _MOST_ROUNDS = 100
 _PATIENCE = 12
@@ -54,7 +51,7 @@ _REFINEMENTS = 5
 _MOST_FREED = 32
 
 
-def polish(problem: DualProblem, gram: Gram, solution: Solution) -> Solution:
+def polish(problem: DualProblem, gram: Gram, solution: Solution, most_evaluations: float = 4e6) -> Solution:
     """Return the solution with its violation brought down to rounding, or as it was where that is too dear.
 
     Parameters
@@ -65,6 +62,8 @@ def polish(problem: DualProblem, gram: Gram, solution: Solution) -> Solution:
         Its kernel values.
     solution : Solution
         A solution near the optimum.
+    most_evaluations : float
+        Kernel evaluations that polishing may take; by default about a hundredth of a second.
 
     Returns
     -------
@@ -81,9 +80,9 @@ def polish(problem: DualProblem, gram: Gram, solution: Solution) -> Solution:
     >>> polish(problem, gram, solve(problem, gram)).report.violation < 1e-10
     True
     """
-    point = _Point(problem, gram.in_double(), solution.beta.copy(), _MOST_EVALUATIONS)
+    point = _Point(problem, gram.in_double(), solution.beta.copy(), most_evaluations)
     n_support, _ = count_support(problem, solution.beta)
-    if len(point.free()) > _MOST_FREE or n_support * gram.n > _MOST_EVALUATIONS:
+    if len(point.free()) > _MOST_FREE or n_support * gram.n > most_evaluations:
         return solution
     point.refresh()
     best = point.beta.copy(), point.residual.copy()

@@ -40,7 +40,7 @@ _UNSHRINK_FACTOR = 10.0
 
 # Nested subsets: solve a quarter of the samples first, as long as that leaves enough of them.
 _SUBSET_SHARE = 0.25
-_SMALLEST_SUBSET = 2500
+_SMALLEST_CHEAP, _SMALLEST_DEAR = 1000, 3500
 _SUBSET_TOL = 0.05
 
 
@@ -78,6 +78,9 @@ class ActiveSet:
         """Take the progress over into the whole and bring the residual of the waiting samples up to date."""
         self._record()
         whole, lagging = self.whole, self.whole.lagging
+        if not whole.gram.is_cheap:  # the rows of the support vectors found will be wanted again: keep them
+            whole.move(np.arange(whole.problem.n_variables), self._beta)
+            return
         before = whole.problem.coefficients(whole.beta)
         step = whole.problem.coefficients(self._beta) - before
         moved = self._distance(step)
@@ -129,20 +132,23 @@ def shrinking_block(state: State, tol: float, run: Run) -> None:
     Stop
         As `solve_block`.
     """
-    fits_one_set = state.problem.n_variables <= ONE_SET
-    if not run.settings.shrinking or fits_one_set or not state.gram.is_cheap:
+    if not run.settings.shrinking or state.problem.n_variables <= ONE_SET:
         return solve_block(state, tol, run)
     if not state.beta.any():
         _solve_subset_first(state, tol, run)
+    if not state.gram.is_cheap:
+        return solve_block(state, tol, run)
     if state.lagging is None and state.gram.kernel.is_positive:
         state.lagging = Lagging(state)
     while (violation := state.violation()) > tol and not run.gap_is_reached(state):
         active = _near_margin(state)
+        for_now = max(0.9 * tol, _ACTIVE_SHARE * violation)
         if len(active) > _WORTHWHILE * state.gram.n:
             _settle(state)
-            return solve_block(state, tol, run)
+            solve_block(state, for_now, run)
+            continue
         with ActiveSet(state, active) as chosen:
-            solve_block(chosen.part, max(0.9 * tol, _ACTIVE_SHARE * violation), run)
+            solve_block(chosen.part, for_now, run)
     if state.problem is not run.problem:
         _settle(state)  # whoever asked for this part takes its residual over
 
@@ -192,7 +198,7 @@ def _solve_subset_first(state: State, tol: float, run: Run) -> None:
     """Start from the solution of a random quarter: it shows which samples will be support vectors."""
     n = state.gram.n
     size = int(_SUBSET_SHARE * n)
-    if size < _SMALLEST_SUBSET:
+    if size < (_SMALLEST_CHEAP if state.gram.is_cheap else _SMALLEST_DEAR):
         return
     subset = np.sort(np.random.default_rng(n).choice(n, size, replace=False))
     scale = float(np.abs(state.problem.v).mean())

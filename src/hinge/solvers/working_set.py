@@ -15,8 +15,9 @@ _SMALLEST, _LARGEST = 512, 4096
 # So many variables are one working set: their whole matrix is cheaper than a second choice.
 ONE_SET = 2000
 
-# Share of the last set that stays: variables that just moved are likely to move again.
-_KEPT_SHARE = 0.5
+# Share of the last set that stays: variables that just moved are likely to move again. A newcomer of a dear
+# kernel costs a whole row.
+_KEPT_SHARE_CHEAP, _KEPT_SHARE_DEAR = 0.5, 0.75
 
 
 class WorkingSet:
@@ -36,7 +37,8 @@ class WorkingSet:
         size = min(int(np.clip(_SIZE_PER_FREE * n_free, _SMALLEST, _LARGEST)), problem.n_variables)
         if problem.n_variables <= ONE_SET:
             return np.arange(problem.n_variables)
-        kept = self._last[: int(_KEPT_SHARE * size)]
+        share = _KEPT_SHARE_CHEAP if state.gram.is_cheap else _KEPT_SHARE_DEAR
+        kept = self._last[: int(share * size)]
         taken = np.zeros(problem.n_variables, dtype=bool)
         taken[kept] = True
         top, bottom = state.extremes()

@@ -1,0 +1,75 @@
+"""Kernel matrices for pairs of classes: what several pairs need is computed once.
+
+With k classes each class takes part in k − 1 pairs. The matrix of a pair has four blocks, of which the two on the
+diagonal belong to one class alone: they are kept. Only the block between the classes is new, and it is its
+mirror image's transpose.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from hinge.gram import Gram
+from hinge.samples import Floats, Index
+from hinge.solvers.working_set import ONE_SET
+
+
+class PairGrams:
+    """Stored Gram matrices of pairs of classes that fit one working set.
+
+    Parameters
+    ----------
+    gram : Gram
+        Kernel values of all samples.
+
+    Examples
+    --------
+    >>> from hinge import Kernel
+    >>> pairs = PairGrams(Gram(np.array([[0.0], [1.0], [3.0]]), Kernel("linear")))
+    >>> pairs.gram_of(np.array([1, 0, 2]), 1).block(np.arange(3))
+    array([[1., 0., 3.],
+           [0., 0., 0.],
+           [3., 0., 9.]])
+    """
+
+    def __init__(self, gram: Gram) -> None:
+        self.gram = gram
+        self._own: dict[int, Floats] = {}
+        self._lock = threading.Lock()
+        self._memory = threading.local()
+
+    def gram_of(self, samples: Index, split: int) -> Gram | None:
+        """Return the matrix of ``samples``, the first ``split`` of which are one class, the others another.
+
+        None where there is no pair, or the pair is too large to be stored. The next call from the same thread
+        overwrites the matrix: the first touch of fresh memory costs more than its use.
+        """
+        if not 0 < split < len(samples) <= ONE_SET:
+            return None
+        first, second = samples[:split], samples[split:]
+        between = self.gram.between(first, second)
+        matrix = self._workspace(len(samples), between.dtype)
+        matrix[:split, :split] = self._block_of(first)
+        matrix[split:, split:] = self._block_of(second)
+        matrix[:split, split:] = between
+        matrix[split:, :split] = between.T
+        return self.gram.given(matrix, samples)
+
+    def _workspace(self, n: int, dtype: Any) -> Floats:
+        memory: Floats | None = getattr(self._memory, "values", None)
+        if memory is None or memory.size < n * n:
+            memory = self._memory.values = np.empty(n * n, dtype)
+        return memory[: n * n].reshape(n, n)
+
+    def _block_of(self, members: Index) -> Floats:
+        name = int(members[0])  # classes do not overlap
+        with self._lock:
+            known = self._own.get(name)
+        if known is None:
+            known = self.gram.between(members, members)
+            with self._lock:
+                self._own[name] = known
+        return known

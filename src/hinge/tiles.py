@@ -1,0 +1,101 @@
+"""Tiles of kernel values: a panel of samples against a range of others, in the cheapest way storage allows."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hinge import products
+from hinge.kernels import Kernel, rbf_of_few_features
+from hinge.samples import BitSamples, DenseSamples, Floats, Index, Samples, Statistic
+
+# Up to so many features a matrix product costs more than its arithmetic.
+_FEW_FEATURES = 12
+
+
+class Panel(NamedTuple):
+    """Samples laid out for comparison with others.
+
+    Attributes
+    ----------
+    layout : Any
+        What `Samples.panel` returned.
+    norms : array
+        Squared norms of these samples.
+    """
+
+    layout: Any
+    norms: Floats
+
+
+class Tiles:
+    """Kernel values of the columns ``samples`` with panels of any samples stored alike.
+
+    Three ways lead to them. Distances of 0/1 samples are whole numbers, whose kernel values can be looked up in
+    a table. An RBF kernel of few features is computed in one pass. All others compare samples first, mostly by a
+    matrix product, and then apply the kernel function to the tile.
+
+    Parameters
+    ----------
+    samples : Samples
+        The columns.
+    kernel : Kernel
+        The kernel function.
+    dtype : dtype
+        Type of the values.
+    statistic : str, optional
+        What samples are compared by, where it is not the kernel's own.
+
+    Examples
+    --------
+    >>> samples = DenseSamples(np.array([[0.0], [1.0], [3.0]]))
+    >>> tiles = Tiles(samples, Kernel("rbf", gamma=1.0), np.float64)
+    >>> tiles.values(tiles.panel(np.array([0])), 1, 3).round(5)
+    array([[3.6788e-01, 1.2000e-04]])
+    """
+
+    def __init__(self, samples: Samples, kernel: Kernel, dtype: Any, statistic: Statistic | None = None) -> None:
+        self.samples = samples
+        self.kernel = kernel
+        self.dtype = np.dtype(dtype)
+        self.statistic: Statistic = statistic or kernel.statistic
+        self._table: Floats | None = None
+        self._features: Floats | None = None
+        is_product = kernel.label == "rbf" and self.statistic == "dot"
+        if kernel.decays and isinstance(samples, BitSamples):
+            self._table = np.exp(-kernel.gamma * np.arange(samples.n_features + 1.0)).astype(dtype)
+        elif is_product and isinstance(samples, DenseSamples) and 0 < samples.n_features <= _FEW_FEATURES:
+            self._features = samples.features(self.dtype)
+            self._scale = self.dtype.type(kernel.gamma)
+            self._scaled_norms = self._scale * samples.squared_norms(self.dtype)
+
+    def panel(self, index: Index, source: Samples | None = None) -> Panel:
+        """Lay out the samples ``index`` of ``source``, by default of the columns."""
+        source = source or self.samples
+        layout, norms = source.panel(index, self.dtype), source.squared_norms(self.dtype)[index]
+        if self._features is not None:
+            scaled = np.zeros((len(index), len(self._features)), self.dtype)
+            np.multiply(layout, 2 * self._scale, out=scaled[:, : layout.shape[1]])
+            return Panel(scaled, norms * self._scale)
+        return Panel(layout, norms)
+
+    def values(self, panel: Panel, start: int, stop: int) -> Floats:
+        """Return the kernel values of the panel with the columns ``start`` to ``stop``."""
+        tile = np.empty((len(panel.norms), stop - start), self.dtype)
+        self.fill(panel, start, stop, tile)
+        return tile
+
+    def fill(self, panel: Panel, start: int, stop: int, tile: Floats) -> None:
+        """As `values`, into ``tile``."""
+        if self._table is not None:
+            words = np.ascontiguousarray(self.samples.words[:, start:stop])  # type: ignore[attr-defined]
+            products.bit_look_up(panel.layout, words, self._table, tile)
+        elif self._features is not None:
+            features = np.ascontiguousarray(self._features[:, start:stop])
+            norms = self._scaled_norms[start:stop]
+            rbf_of_few_features(panel.layout, features, panel.norms, norms, tile)
+        else:
+            self.samples.compare(self.statistic, panel.layout, start, stop, tile)
+            norms = self.samples.squared_norms(self.dtype)[start:stop]
+            self.kernel.apply(tile, panel.norms, norms, from_distance=self.statistic == "l2")
