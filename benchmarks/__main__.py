@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import cases, contenders, reader, report, startup
+from benchmarks import cases, contenders, grid, reader, report, startup
 from benchmarks.cases import CASES
 from benchmarks.contenders import HINGE, HINGE_INPUTS, LINEAR_PEERS, PEERS, Contender
 from benchmarks.run import Bench, Options, read_records
@@ -24,6 +24,7 @@ SECTIONS = {
     "multiclass": ("letter, usps, shuttle, news20: every pair's machine is verified", cases.MULTICLASS, PEERS),
     "linear": ("linear kernels, LIBLINEAR among the contenders", cases.LINEAR, LINEAR_PEERS),
     "sweep": ("C from 2^-5 to 2^15 and gamma from 2^-15 to 2^3 on a small set", cases.SWEEP, PEERS),
+    "grid": ("LIBSVM's 110-point grid by five folds, against GridSearchCV", grid.GRIDS, []),
     "inputs": ("the same data as float64, float32, dense and CSR", cases.INPUTS, HINGE_INPUTS),
     "predict": ("prediction: a9a.t, and the test images of ten-class MNIST", cases.PREDICT, PEERS),
     "memory": ("peak memory of a fit at several cache budgets", cases.MEMORY, [HINGE]),
@@ -103,6 +104,8 @@ def _run_cases(bench: Bench, section: str, names: Sequence[str], entrants: list[
         try:
             if section == "reader":
                 reader.measure(bench, name)
+            elif section == "grid":
+                grid.measure(bench, name)
             elif section == "sweep":
                 bench.sweep(CASES[name], entrants, cases.grid())
             elif section == "memory":
@@ -138,7 +141,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         found = report.write(arguments.out, arguments.to)
         console.print(f"wrote {arguments.to.name}: {', '.join(found)}")
         return
-    unknown = set(arguments.cases or ()) - set(CASES) - set(reader.FILES)
+    unknown = set(arguments.cases or ()) - set(CASES) - set(reader.FILES) - set(grid.GRIDS)
     if unknown:
         raise SystemExit(f"unknown cases: {', '.join(sorted(unknown))}; known are {', '.join(CASES)}")
     names = list(SECTIONS) if arguments.command == "all" else [arguments.command]

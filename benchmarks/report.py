@@ -18,6 +18,7 @@ HEADINGS = {
     "multiclass": "Many classes",
     "linear": "Linear kernel",
     "sweep": "A sweep over C and γ",
+    "grid": "A grid search",
     "inputs": "Type and storage of the input",
     "predict": "Prediction",
     "memory": "Memory",

@@ -10,7 +10,7 @@ from statistics import median
 from benchmarks.cases import SLACK, TOL
 from benchmarks.goals import FIT_GOALS, Goal
 from benchmarks.run import Record
-from benchmarks.summary import Figures, any_value, best_peer, figures, speedup
+from benchmarks.summary import Figures, any_value, best_peer, figures, geometric_mean, speedup
 from benchmarks.tables import Table, count, exact, megabytes, ratio, seconds
 
 
@@ -225,6 +225,61 @@ def _grid(ratios: dict[Point, float]) -> Table:
     return table
 
 
+def grid(_: str, records: list[Record]) -> Section:
+    """LIBSVM's grid by five folds: total times, and whether every cell's score is the same."""
+    table = Table(
+        "110 points by five folds",
+        ["case", "n × d", "contender", "median s", "spread", "× Hinge", "cells that differ from Hinge's",
+         "of these, beyond samples on the boundary"],
+    )  # fmt: skip
+    gains: dict[str, list[float]] = {"sklearn": [], "intelex": []}
+    beyond = []
+    runs = [run for run in records if run["kind"] == "grid" and run["status"] == "ok"]
+    for case in dict.fromkeys(run["case"] for run in runs):
+        of_case = [run for run in runs if run["case"] == case]
+        by_name = {
+            n: [r for r in of_case if r["contender"] == n] for n in dict.fromkeys(r["contender"] for r in of_case)
+        }
+        for name, group in by_name.items():
+            times = [run["seconds"] for run in group]
+            tight = name.endswith("-tight")
+            ours = by_name.get("hinge-tight" if tight else "hinge")
+            times_slower = median(times) / median(run["seconds"] for run in ours) if ours else None
+            if times_slower is not None and name in gains:
+                gains[name].append(times_slower)
+            differ, unexplained = _differing(group[0], ours[0]) if ours else (None, None)
+            if name == "sklearn-tight" and unexplained is not None:
+                beyond.append(unexplained)
+            table.add(
+                case, f"{group[0]['n']:,} × {group[0]['d']:,}", name, seconds(median(times)),
+                f"{min(times):.3g}–{max(times):.3g}", ratio(times_slower), count(differ),
+                count(unexplained) if tight else "–",
+            )  # fmt: skip
+    total = sum(beyond) if beyond else None
+    goals = [
+        Goal("Speed-up over GridSearchCV, geometric mean", geometric_mean(gains["sklearn"]), 20),
+        Goal("Speed-up over GridSearchCV of intelex's SVC, geometric mean", geometric_mean(gains["intelex"]), 8),
+        Goal("Cells whose score differs by more than the samples on the boundary", total, 0, at_most=True),
+    ]
+    note = (
+        "Runs named tight have a tolerance of 1e-6. A sample is on the boundary if a decision is within 1e-3 of 0."
+    )
+    return Section([table], goals, [note])
+
+
+def _differing(run: Record, ours: Record) -> tuple[int, int]:
+    """Count the cells with another score, and those that samples on the boundary do not explain."""
+    differ = unexplained = 0
+    for cell in range(len(run["scores"][0])):
+        gaps = [abs(theirs[cell] - mine[cell]) for theirs, mine in zip(run["scores"], ours["scores"], strict=True)]
+        if max(gaps) > 1e-12:
+            differ += 1
+            # A fold holds a fifth of the samples.
+            allowed = [near[cell] for near in ours["near"]] or [0] * len(gaps)
+            unexplained += any(gap * run["n"] / len(gaps) > n + 0.5 for gap, n in zip(gaps, allowed, strict=True))
+    return differ, unexplained
+
+
 def memory(_: str, records: list[Record]) -> Section:
     """Peak memory of a fit against the cache budget."""
     table = Table(
@@ -278,5 +333,5 @@ def reader(_: str, records: list[Record]) -> Section:
 
 RENDER: dict[str, Callable[[str, list[Record]], Section]] = {
     "table": fits, "scale": fits, "more": fits, "multiclass": fits, "linear": fits, "sweep": sweep,
-    "inputs": inputs, "predict": predict, "memory": memory, "startup": startup, "reader": reader,
+    "grid": grid, "inputs": inputs, "predict": predict, "memory": memory, "startup": startup, "reader": reader,
 }  # fmt: skip

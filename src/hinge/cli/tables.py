@@ -137,6 +137,75 @@ example:
     + _EXITS,
 )  # fmt: skip
 
+_OF_TRAIN = ("type", "kernel", "degree", "coef0", "nu", "epsilon", "cache", "tolerance", "shrinking",
+             "probability", "weight", "quiet", "solver", "threads")  # fmt: skip
+
+GRID = Command(
+    "grid",
+    "Search C and gamma on a grid by cross-validation; print the rate of every point, and the best one last.",
+    (
+        Option("log2c", "Values of C, as powers of two; null for C = 1.", kind="file", default="-5,15,2",
+               metavar="BEGIN,END,STEP|null"),
+        Option("log2g", "Values of gamma, as powers of two; null for gamma = 1 / (largest index).", kind="file",
+               default="3,-15,-2", metavar="BEGIN,END,STEP|null"),
+        Option("folds", "Number of folds; they are LIBSVM's own.", "v", "int", 5, "N"),
+        Option("out", "File for the rate of every point, DATASET.out by default; null for none.", kind="file",
+               metavar="FILE|null"),
+        Option("resume", "Go on with the rates of this file, DATASET.out by default. After a kill at most the "
+               "point under way is lost.", kind="file", metavar="FILE"),
+        Option("plot", "File for a contour plot, DATASET.png by default (.png, .svg or .pdf); also -png.",
+               kind="file", metavar="FILE"),
+        Option("gnuplot", "null for no plot; anything else is ignored, because matplotlib draws it.", kind="file",
+               metavar="PATH|null"),
+        Option("svmtrain", "Run this program for every point, as grid.py does, instead of sharing work between "
+               "points.", kind="file", metavar="PATH"),
+        Option("strategy", "grid: every point. refine: a coarse grid first, then ever finer ones around the best "
+               "point; a few dozen points instead of all.", kind="choice", default="grid",
+               choices=("grid", "refine")),
+        Option("cluster", "Search on a Dask cluster, such as tcp://127.0.0.1:8786, or on one of joblib's "
+               "backends: loky, ray.", kind="file", metavar="ADDRESS"),
+        *(option for option in TRAIN.options if option.long in _OF_TRAIN),
+        Option("report", "Also write all figures of the search to this file, as JSON.", kind="file",
+               metavar="FILE"),
+    ),
+    ("dataset",),
+    """
+-log2c, -log2g, -out, -png, -resume, -gnuplot and -svmtrain may be written with one dash, as for grid.py; all
+other options are those of hinge train. For regression the rate is the mean squared error, and the
+smallest one is the best.
+
+The points are visited gamma by gamma, from coarse to fine: all C of one gamma share their kernel values.
+
+examples:
+  hinge grid heart_scale
+  hinge grid -log2c -1,7,1 -log2g -9,-3,1 --plot fine.svg heart_scale
+  hinge grid -resume heart_scale
+  hinge grid -t 0 -log2g null --cluster tcp://127.0.0.1:8786 a9a
+"""
+    + _EXITS,
+)  # fmt: skip
+
+EASY = Command(
+    "easy",
+    "Scale, search C and gamma, train and predict: all that a first try needs, in one command.",
+    (
+        _THREADS,
+        Option("cluster", "Search on a Dask cluster, such as tcp://127.0.0.1:8786.", kind="file",
+               metavar="ADDRESS"),
+    ),
+    ("training_file", "[testing_file]"),
+    """
+Writes into the current folder: NAME.scale and NAME.range (scaled data and how it was scaled),
+NAME.scale.out and NAME.scale.png (rates of all points), NAME.model, and TEST.scale and TEST.predict for a
+testing file.
+A killed run goes on with the rates it has when it is started again with the same data.
+
+example:
+  hinge easy svmguide1 svmguide1.t
+"""
+    + _EXITS,
+)  # fmt: skip
+
 COMPLETION = Command(
     "completion",
     "Print a script that completes commands and options in a shell.",
@@ -149,4 +218,4 @@ COMPLETION = Command(
 """,
 )
 
-TABLES = (TRAIN, PREDICT, SCALE, CHECK, SUBSET, COMPLETION)
+TABLES = (TRAIN, PREDICT, SCALE, GRID, EASY, CHECK, SUBSET, COMPLETION)

@@ -1,0 +1,326 @@
+"""How the rates of a grid are found: shared between points by `hinge.selection`, or by a program a point."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hinge.cli.data import Samples, compact
+from hinge.cli.folds import GlibcRandom, plain_folds, stratified_folds
+from hinge.cli.grid_points import Point
+from hinge.cli.machines import group_classes
+from hinge.cli.options import Parsed
+from hinge.cli.parameters import Parameters
+from hinge.cli.tables import TRAIN
+from hinge.samples import Index
+from hinge.threads import available_threads
+
+# A rate must not depend on the neighbour that a fold was started from, so folds end well within the tolerance.
+_SHARPER = 0.01
+
+if TYPE_CHECKING:
+    from hinge.selection import Cell, Job
+
+OnRate = Callable[[Point, float], None]
+
+# C and gamma of a candidate; None for what its machine does not look at.
+_Key = tuple[float | None, float | None]
+
+_WITHOUT_GAMMA = ("linear", "precomputed")
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What is searched.
+
+    Attributes
+    ----------
+    parameters : Parameters
+        The options of ``hinge train``.
+    samples : Samples
+        The data.
+    n_folds : int
+        Number of folds.
+    """
+
+    parameters: Parameters
+    samples: Samples
+    n_folds: int
+
+    def digest(self) -> str:
+        """Return a name for the data."""
+        rows = self.samples.rows
+        digest = hashlib.sha256()
+        for array in (rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data, self.samples.y):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+    def folds(self) -> list[Index]:
+        """Return the folds of ``svm-train -v``."""
+        n = self.samples.n
+        n_folds = min(self.n_folds, n)
+        if self.parameters.is_classifier and n_folds < n:
+            return stratified_folds(group_classes(self.samples.labels())[1], n_folds, GlibcRandom())
+        return plain_folds(n, n_folds, GlibcRandom())
+
+    def class_numbers(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the classes in LIBSVM's order, to which ties go, and the number of every sample's class."""
+        order, members = group_classes(self.samples.labels())
+        numbers = np.empty(self.samples.n, np.int64)
+        for number, places in enumerate(members):
+            numbers[places] = number
+        return order, numbers
+
+
+def can_share(problem: Problem) -> bool:
+    """Whether estimators solve what LIBSVM solves: not for ``-b 1``, nor for folds that lack all but one class."""
+    p = problem.parameters
+    if p.probability:
+        return False
+    if not p.is_classifier:
+        return True
+    _, numbers = problem.class_numbers()
+    for fold in problem.folds():
+        counts = np.bincount(np.delete(numbers, fold))
+        present = counts[counts > 0]
+        if len(present) < 2:
+            return False
+        smallest, others = present.min(), np.sort(present)[1:]
+        if p.svm_type == "nu_svc" and (p.nu * (smallest + others) / 2 > smallest).any():
+            return False
+    return True
+
+
+def share(search: SharedSearch, strategy: str) -> list[Cell]:
+    """Find rates with everything shared that points have in common; return the cells.
+
+    Parameters
+    ----------
+    search : SharedSearch
+        What to search, and how.
+    strategy : {"grid", "refine"}
+        Every point; or a coarse grid, and then ever finer ones around the best point.
+    """
+    from hinge.selection.strategies import refine
+
+    candidates = search.candidates()
+    if strategy == "grid":
+        search.evaluate(search.job, candidates)
+    else:
+        names = sorted({name for candidate in candidates for name in candidate})
+        axes = {name: sorted({candidate[name] for candidate in candidates}) for name in names}
+        refine(search.evaluate, search.job, axes, "score", None)
+    return search.cells
+
+
+class SharedSearch:
+    """A search whose points share their kernel values.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is searched.
+    points : sequence of Point
+        All points, in the order in which their gammas are to be taken.
+    known : mapping
+        Rates that are known already.
+    engine : object
+        Where to compute; see `hinge.selection.run_units`.
+    on_rate : callable
+        Told of every new rate as soon as it is known, one call at a time.
+    """
+
+    def __init__(
+        self, problem: Problem, points: Sequence[Point], known: Mapping[Point, float], engine: Any, on_rate: OnRate
+    ) -> None:
+        self.problem, self.known, self.engine, self.on_rate = problem, known, engine, on_rate
+        self.job = _job(problem)
+        self.cells: list[Cell] = []
+        # An error is a score that is the better, the smaller it is.
+        self._scale = (-1.0 if problem.parameters.is_regression else 100.0) / problem.samples.n
+        self._points: dict[_Key, list[Point]] = {}
+        for point in points:
+            self._points.setdefault(self._key(point), []).append(point)
+
+    def _key(self, point: Point) -> _Key:
+        """Return C and γ of a point as far as the machine and the kernel look at them."""
+        c, gamma = point
+        has_gamma = self.problem.parameters.kernel(self.problem.samples.max_index).label not in _WITHOUT_GAMMA
+        return (
+            None if c is None or not hasattr(self.job.estimator, "C") else 2.0**c,
+            None if gamma is None or not has_gamma else 2.0**gamma,
+        )
+
+    def candidates(self) -> list[dict[str, Any]]:
+        """Return the parameters of all points that differ."""
+        return [
+            {name: value for name, value in zip(("C", "gamma"), key, strict=True) if value is not None}
+            for key in self._points
+        ]
+
+    def evaluate(self, job: Job, candidates: Sequence[dict[str, Any]]) -> list[Cell]:
+        """Return the cells of candidates; those whose rates are known hold the rate and nothing else."""
+        from hinge.selection import plan, run_units
+
+        keys: list[_Key] = [(candidate.get("C"), candidate.get("gamma")) for candidate in candidates]
+        found = {k: cell for k, key in enumerate(keys) if (cell := self._known_cell(k, key)) is not None}
+        new = [k for k in range(len(keys)) if k not in found]
+        lock = threading.Lock()
+
+        def tell(cell: Cell) -> None:
+            k = new[cell.index]
+            rate = float(f"{self._scale * sum(cell.test_scores['score']):g}")  # the digits that svm-train prints
+            with lock:
+                found[k] = cell
+                self.cells.append(cell)
+                for point in self._points[keys[k]]:
+                    if point not in self.known:
+                        self.on_rate(point, rate)
+
+        units = plan(job.estimator, [candidates[k] for k in new])
+        for _ in run_units(job, units, self.engine, self.problem.parameters.threads or available_threads(), tell):
+            pass
+        return [found[k] for k in range(len(keys))]
+
+    def _known_cell(self, index: int, key: _Key) -> Cell | None:
+        from hinge.selection import Cell
+
+        rates = [self.known[point] for point in self._points[key] if point in self.known]
+        if len(rates) < len(self._points[key]):
+            return None
+        score = rates[0] / self._scale / self.problem.n_folds
+        return Cell(index, {}, {"score": [score] * self.problem.n_folds}, {}, [], [], [], [], True)
+
+
+def _job(problem: Problem) -> Job:
+    from hinge import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+    from hinge.selection import Job
+
+    p, samples = problem.parameters, problem.samples
+    kernel = p.kernel(samples.max_index)
+    chosen: dict[str, Any] = {
+        "kernel": kernel.label, "coef0": p.coef0, "tol": _SHARPER * p.tolerance, "shrinking": bool(p.shrinking),
+        "solver": p.solver, "cache_size": "auto" if p.cache is None else p.cache,
+    }  # fmt: skip
+    if kernel.label not in _WITHOUT_GAMMA:
+        chosen["gamma"] = kernel.gamma
+    if kernel.label == "poly":
+        chosen["degree"] = p.degree
+    y: Any = samples.y
+    if p.is_classifier:
+        order, y = problem.class_numbers()
+        if p.svm_type == "c_svc":
+            chosen["class_weight"] = _class_weights(p, order)
+    machines: dict[str, Any] = {
+        "c_svc": SVC, "nu_svc": partial(NuSVC, nu=p.nu), "one_class": partial(OneClassSVM, nu=p.nu),
+        "epsilon_svr": partial(SVR, epsilon=p.epsilon), "nu_svr": partial(NuSVR, nu=p.nu),
+    }  # fmt: skip
+    machine = machines[p.svm_type](**chosen)
+    everyone = np.arange(samples.n)
+    folds = [np.sort(fold) for fold in problem.folds()]
+    splits = [(np.setdiff1d(everyone, fold, assume_unique=True), fold) for fold in folds]
+    if kernel.label == "precomputed":
+        X: Any = np.ascontiguousarray(samples.rows[:, samples.serials()].toarray())
+    else:
+        X = compact(samples.rows)
+    scorer = minus_squared_errors if p.is_regression else n_right
+    return Job(machine, X, y, splits, scorer, error_score="raise")
+
+
+def _class_weights(p: Parameters, order: NDArray[np.int64]) -> dict[int, float] | None:
+    weights = dict.fromkeys(range(len(order)), 1.0)
+    numbers = {label: number for number, label in enumerate(order.tolist())}
+    for label, weight in p.weights:
+        if label in numbers:
+            weights[numbers[label]] *= weight
+        else:
+            print(f"WARNING: class label {label} specified in weight is not found", file=sys.stderr)
+    return weights if p.weights else None
+
+
+def n_right(estimator: Any, X: Any, y: Any) -> float:
+    """Score a fold by the number of samples that are predicted right."""
+    return float(np.count_nonzero(estimator.predict(X) == y))
+
+
+def minus_squared_errors(estimator: Any, X: Any, y: Any) -> float:
+    """Score a fold by the sum of squared errors; with a minus, so that more is better."""
+    return -float(((estimator.predict(X) - y) ** 2).sum())
+
+
+@dataclass(frozen=True)
+class Program:
+    """An ``svm-train`` that is run for every point.
+
+    Attributes
+    ----------
+    command : tuple of str
+        The program, and words that come first.
+    options : tuple of str
+        What is passed on to it.
+    path : str
+        The data file.
+    n_folds : int
+        Number of folds.
+    """
+
+    command: tuple[str, ...]
+    options: tuple[str, ...]
+    path: str
+    n_folds: int
+
+    @classmethod
+    def of(cls, parsed: Parsed) -> Program:
+        """Take it from a command line: ``-svmtrain``'s program, or ``hinge train`` where none is named."""
+        own = (sys.executable, "-m", "hinge.cli", "train", "--threads", "1")
+        command = own if parsed["svmtrain"] is None else (parsed["svmtrain"],)
+        return cls(command, tuple(_train_words(parsed)), parsed.files[0], parsed["folds"])
+
+    def rate(self, point: Point) -> float:
+        """Run the program; RuntimeError says why it gave no rate."""
+        words = list(self.command)
+        for flag, exponent in zip(("-c", "-g"), point, strict=True):
+            words += [] if exponent is None else [flag, str(2.0**exponent)]
+        words += ["-v", str(self.n_folds), *self.options, self.path]
+        done = subprocess.run(words, capture_output=True, text=True, errors="replace", check=False)
+        found = [line for line in done.stdout.splitlines() if "Cross" in line]
+        if done.returncode or not found:
+            complaint = done.stderr.strip().splitlines() or [
+                f"it ended with {done.returncode} and printed no rate"
+            ]
+            raise RuntimeError(f"{self.command[0]} failed at {words[1:]}: {complaint[0]}")
+        return float(found[0].split()[-1].rstrip("%"))
+
+
+def run_program(program: Program, points: Sequence[Point], threads: int | None, on_rate: OnRate) -> None:
+    """Find rates by running a program for every point, several at a time."""
+    with ThreadPoolExecutor(threads or available_threads()) as pool:
+        futures = {pool.submit(program.rate, point): point for point in points}
+        try:
+            for future in as_completed(futures):
+                on_rate(futures[future], future.result())
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _train_words(parsed: Parsed) -> Iterator[str]:
+    """Return the options of svm-train that were given, in its spelling."""
+    for option in TRAIN.options:
+        if option.long not in parsed.given or option.long == "folds" or not option.short:
+            continue
+        yield f"-{option.short}"
+        if option.n_words:
+            yield str(parsed[option.long])
+    for label, weight in parsed.weights:
+        yield from (f"-w{label}", str(weight))

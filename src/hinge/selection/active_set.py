@@ -1,0 +1,226 @@
+"""From a neighbour's solution to one's own by linear algebra on the free variables.
+
+Where costs are high a neighbour's solution is near, and still pair steps take long: many variables must move a
+little, together. An active-set method moves them together. With F the free variables it holds the inverse M of
+
+    [ 0   E'  ]        E: one column a group, marking its free variables
+    [ E  K_FF ]
+
+and changes it by one rank when a variable comes to a bound or leaves one. A step has two parts:
+
+* *drag*: some variables are taken to given values (to their new bound where C grew, to zero where a sample is left
+  out) while the free ones follow, so that their residuals stay equal;
+* *settle*: free the variables that violate most, step to the optimum of the free ones or to the first bound on the
+  way, and so on. The objective falls with every step.
+
+This is a primal active-set method; the path of solutions that `drag` follows is that of Hastie et al. (2004)
+without its breakpoints for variables at bounds. The result is checked by whoever asked for it: nothing here claims
+to be optimal.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import LinAlgError
+from scipy.linalg.lapack import dpotri, dpstrf
+
+from hinge.problem import DualProblem, Vector
+from hinge.samples import Floats, Index
+from hinge.selection.active_steps import (
+    DEPENDENT,
+    SETTLED,
+    TOO_MANY,
+    can_drop,
+    drag,
+    remove,
+    settle,
+    subtract_image,
+)
+
+# Most variables that may be free: the inverse takes 8 bytes a pair of them, and a change as many multiplications.
+MOST_FREE = 2500
+
+# Places for variables still to be freed when the inverse is laid out, as a share of those free and at least.
+_SPARE_SHARE, _SPARE = 0.5, 64
+
+# Violators freed between two updates of all residuals.
+_MOST_FREED = 16
+
+# Changes of the free set before giving up, for each variable.
+_CHANGES_PER_VARIABLE = 4
+
+
+class ActiveSet:
+    """A feasible point, its residual, its free variables and the inverse of their system.
+
+    Parameters
+    ----------
+    kernel : array of shape (n, n)
+        Kernel values, in double precision.
+    problem : DualProblem
+        The problem.
+    beta : array
+        A feasible point; copied.
+
+    Raises
+    ------
+    LinAlgError
+        The free variables are none, too many, or have no positive definite matrix.
+    """
+
+    def __init__(self, kernel: Floats, problem: DualProblem, beta: Vector) -> None:
+        self.kernel = kernel
+        self.problem = problem
+        self.beta = beta.copy()
+        free = np.flatnonzero((beta > problem.lo) & (beta < problem.hi))
+        n_groups = problem.n_groups
+        present = np.unique(problem.group[free]) if n_groups else np.empty(0)
+        if not 0 < len(free) <= MOST_FREE or len(present) < n_groups:
+            raise LinAlgError("no active set: there must be some free variables in every group, and not too many")
+        self._members = np.empty(0, np.int64)
+        self._inverse = np.empty((0, 0))
+        self._n_free = 0
+        free, inverse = _bordered_inverse(kernel, problem, free)
+        self._make_room(len(free))
+        self._members[: len(free)] = free
+        self._n_free = len(free)
+        self._inverse[: len(inverse), : len(inverse)] = inverse
+        self.n_changes = 0
+        self.refresh()
+
+    @property
+    def n_free(self) -> int:
+        """Number of free variables."""
+        return self._n_free
+
+    def _make_room(self, n_free: int) -> None:
+        n_groups = self.problem.n_groups
+        spare = max(int(_SPARE_SHARE * n_free), _SPARE)
+        room = min(n_free + spare, MOST_FREE, self.problem.n_variables) + n_groups
+        old, size = self._inverse, self._n_free + n_groups if self._n_free else 0
+        members = np.full(room, -1, dtype=np.int64)
+        members[: self._n_free] = self._members[: self._n_free]
+        self._members = members
+        self._inverse = np.empty((room, room))
+        self._inverse[:size, :size] = old[:size, :size]
+
+    def copy(self) -> ActiveSet:
+        """Return an independent copy."""
+        twin = object.__new__(ActiveSet)
+        twin.kernel, twin.problem, twin.n_changes = self.kernel, self.problem, 0
+        twin.beta, twin.residual = self.beta.copy(), self.residual.copy()
+        twin._members, twin._inverse, twin._n_free = self._members, self._inverse, self._n_free
+        twin._make_room(self._n_free)
+        return twin
+
+    def follow(self, problem: DualProblem) -> bool:
+        """Go over to a problem with another box: variables at bounds are taken to their new ones.
+
+        Returns
+        -------
+        bool
+            Whether the free variables could follow.
+        """
+        old = self.problem
+        self.problem = problem
+        target = np.where(self.beta >= old.hi, problem.hi, np.where(self.beta <= old.lo, problem.lo, self.beta))
+        free = self._members[: self._n_free]
+        target[free] = self.beta[free]
+        target = np.clip(target, problem.lo, problem.hi)
+        self.residual += problem.v - old.v
+        dragged = np.flatnonzero(target != self.beta)
+        return self._drag(dragged, target[dragged])
+
+    def leave_out(self, problem: DualProblem, dragged: Index) -> bool:
+        """Go over to a problem in which the variables ``dragged`` have an empty box at zero."""
+        self.problem = problem
+        for variable in dragged:
+            place = np.flatnonzero(self._members[: self._n_free] == variable)
+            if len(place) and not self._drop(int(place[0])):
+                return False
+        return self._drag(np.asarray(dragged, dtype=np.int64), np.zeros(len(dragged)))
+
+    def settle(self, tol: float) -> bool:
+        """Free what violates until the violation is at most ``tol``; return whether it got there."""
+        problem = self.problem
+        self.n_changes = 0
+        while True:
+            code, self._n_free, changes = settle(
+                self.kernel, self.beta, self.residual, problem.lo, problem.hi, problem.group, problem.n_groups,
+                self._members, self._n_free, self._inverse, tol,
+                _CHANGES_PER_VARIABLE * problem.n_variables, _MOST_FREED,
+            )  # fmt: skip
+            self.n_changes += changes
+            if code != TOO_MANY or self._n_free >= min(MOST_FREE, problem.n_variables):
+                return bool(code == SETTLED)
+            self._make_room(self._n_free)
+
+    def settled(self) -> Vector:
+        """Return a copy of the point, with rounding taken out of it."""
+        self.refresh()
+        return self.beta.copy()
+
+    def refresh(self) -> None:
+        """Take rounding out of the point: what the sums lack goes to the free variables, the residual is new."""
+        problem, free = self.problem, self._members[: self._n_free]
+        for g, total in enumerate(problem.sums):
+            mine = free[problem.group[free] == g]
+            lack = float(total - self.beta[problem.group == g].sum())
+            if len(mine):
+                room = np.minimum(problem.hi[mine] - self.beta[mine], self.beta[mine] - problem.lo[mine])
+                roomiest = mine[np.argmax(room)]
+                moved = self.beta[roomiest] + lack
+                self.beta[roomiest] = min(max(moved, problem.lo[roomiest]), problem.hi[roomiest])
+        self.residual = residual_of(self.kernel, problem, self.beta)
+
+    def _drop(self, place: int) -> bool:
+        n_groups = self.problem.n_groups
+        size = self._n_free + n_groups
+        if not can_drop(self._inverse, self._members, self._n_free, self.problem.group, n_groups, place):
+            return False
+        remove(self._inverse, size, n_groups + place, np.empty(size))
+        self._n_free -= 1
+        self._members[place] = self._members[self._n_free]
+        return True
+
+    def _drag(self, dragged: Index, target: Vector) -> bool:
+        if not len(dragged):
+            return True
+        problem = self.problem
+        ok, self._n_free = drag(
+            self.kernel, self.beta, self.residual, problem.lo, problem.hi, problem.group, problem.n_groups,
+            self._members, self._n_free, self._inverse, dragged, target,
+        )  # fmt: skip
+        return bool(ok)
+
+
+def residual_of(kernel: Floats, problem: DualProblem, beta: Vector) -> Vector:
+    """Return v − Kβ in double precision."""
+    residual, used = problem.v.copy(), np.flatnonzero(beta)
+    subtract_image(kernel, residual, used, beta[used])
+    return residual
+
+
+def _bordered_inverse(kernel: Floats, problem: DualProblem, free: Index) -> tuple[Index, Floats]:
+    """Return those of the free variables that do not depend on others, and the inverse of their system."""
+    samples = free % problem.n_samples
+    matrix = kernel[np.ix_(samples, samples)]
+    limit = DEPENDENT * float(np.abs(matrix.diagonal()).max())
+    factor, order, rank, _ = dpstrf(matrix, lower=1, tol=limit, overwrite_a=1)
+    free = free[order[:rank] - 1]
+    plain, failure = dpotri(factor[:rank, :rank], lower=1)
+    n_groups = problem.n_groups
+    marks = np.equal.outer(problem.group[free], np.arange(n_groups)).astype(np.float64)
+    if failure or rank == 0 or not marks.any(axis=0).all():
+        raise LinAlgError("the kernel matrix of the free variables is singular")
+    plain = np.tril(plain) + np.tril(plain, -1).T
+    if n_groups == 0:
+        return free, plain
+    pulls = plain @ marks
+    small = np.linalg.inv(marks.T @ pulls)
+    result = np.empty((n_groups + rank, n_groups + rank))
+    result[:n_groups, :n_groups] = -small
+    result[n_groups:, :n_groups] = pulls @ small
+    result[:n_groups, n_groups:] = result[n_groups:, :n_groups].T
+    result[n_groups:, n_groups:] = plain - result[n_groups:, :n_groups] @ pulls.T
+    return free, result

@@ -1,0 +1,421 @@
+"""The compiled steps of an active set: see `hinge.selection.active_set`.
+
+``members[:n_free]`` are the free variables, ``inverse`` is the inverse of their system: first a row a group, then
+one a variable in the order of ``members``. Variable t belongs to row ``t % n`` of the kernel matrix.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hinge.accumulate import add_rows
+from hinge.jit import compiled
+
+# A variable whose curvature, given the free ones, is this small beside k(x, x) depends on them: it cannot be free.
+DEPENDENT = 1e-9
+
+# Violators freed between two updates of all residuals are those that violate by this share of the worst.
+_FREED_SHARE = 0.3
+
+# Rounds without a lower violation before giving up.
+_PATIENCE = 60
+
+SETTLED, TOO_MANY, VAIN = 0, 1, 2
+
+
+@compiled
+def _times(inverse: Any, size: int, first: int, vector: Any, out: Any) -> None:
+    """out = inverse @ vector, of which the entries before ``first`` are zero."""
+    for i in range(size):
+        row, total = inverse[i], 0.0
+        for j in range(first, size):
+            total += row[j] * vector[j]
+        out[i] = total
+
+
+@compiled
+def _add(inverse: Any, size: int, pull: Any, pivot: float) -> None:
+    """Border the system by one variable, given ``pull`` = inverse @ border and its curvature."""
+    for i in range(size):
+        row, factor = inverse[i], pull[i] / pivot
+        for j in range(size):
+            row[j] += factor * pull[j]
+        row[size] = -factor
+    last = inverse[size]
+    for j in range(size):
+        last[j] = -pull[j] / pivot
+    last[size] = 1.0 / pivot
+
+
+@compiled
+def remove(inverse: Any, size: int, place: int, column: Any) -> None:
+    """Take the variable at ``place`` out of the system; the last one takes its place."""
+    row = inverse[place]
+    for j in range(size):
+        column[j] = row[j]
+    pivot = column[place]
+    for i in range(size):
+        row, factor = inverse[i], column[i] / pivot
+        for j in range(size):
+            row[j] -= factor * column[j]
+    last = size - 1
+    if place != last:
+        for j in range(size):
+            inverse[place, j] = inverse[last, j]
+        for i in range(size):
+            inverse[i, place] = inverse[i, last]
+        inverse[place, place] = inverse[last, last]
+
+
+@compiled
+def can_drop(inverse: Any, members: Any, n_free: int, group: Any, n_groups: int, place: int) -> bool:
+    """Whether the variable at ``place`` is not the last of its group."""
+    if n_groups == 0:
+        return n_free > 1
+    count = 0
+    for f in range(n_free):
+        count += group[members[f]] == group[members[place]]
+    return count > 1 and inverse[n_groups + place, n_groups + place] > 0
+
+
+@compiled
+def _walk(
+    beta: Any, lo: Any, hi: Any, group: Any, n_groups: int, members: Any, n_free: int, inverse: Any,
+    direction: Any, dragged: Any, pace: Any, column: Any,
+) -> tuple[bool, int, int]:  # fmt: skip
+    """Step along ``direction`` (and ``pace`` for the dragged), dropping what comes to a bound on the way.
+
+    Returns whether the end was reached, the number still free, and the number of variables dropped.
+    """
+    dropped = 0
+    while True:
+        length, first = 1.0, -1
+        for f in range(n_free):
+            t, d = members[f], direction[n_groups + f]
+            if d > 0:
+                reach = (hi[t] - beta[t]) / d
+            elif d < 0:
+                reach = (lo[t] - beta[t]) / d
+            else:
+                continue
+            if reach < length:
+                length, first = max(reach, 0.0), f
+        for f in range(n_free):
+            t = members[f]
+            beta[t] = min(max(beta[t] + length * direction[n_groups + f], lo[t]), hi[t])
+        for k in range(dragged.shape[0]):
+            beta[dragged[k]] += length * pace[k]
+            pace[k] *= 1.0 - length
+        if first < 0:
+            return True, n_free, dropped
+        t = members[first]
+        beta[t] = hi[t] if direction[n_groups + first] > 0 else lo[t]
+        if not can_drop(inverse, members, n_free, group, n_groups, first):
+            return False, n_free, dropped
+        size, place = n_groups + n_free, n_groups + first
+        share = direction[place] / inverse[place, place]
+        row = inverse[place]
+        for j in range(size):
+            direction[j] = (1.0 - length) * (direction[j] - share * row[j])
+        remove(inverse, size, place, column)
+        direction[place] = direction[size - 1]
+        n_free -= 1
+        members[first] = members[n_free]
+        dropped += 1
+
+
+@compiled
+def subtract_image(kernel: Any, residual: Any, changed: Any, step: Any) -> None:
+    """residual −= K δ, for every run of variables."""
+    n = kernel.shape[0]
+    image = np.zeros(n)
+    moved = step != 0.0
+    add_rows(kernel, changed[moved] % n, step[moved], image)
+    for first in range(0, residual.shape[0], n):
+        for t in range(n):
+            residual[first + t] -= image[t]
+
+
+@compiled
+def drag(
+    kernel: Any, beta: Any, residual: Any, lo: Any, hi: Any, group: Any, n_groups: int, members: Any, n_free: int,
+    inverse: Any, dragged: Any, target: Any,
+) -> tuple[bool, int]:  # fmt: skip
+    """Take the variables ``dragged`` to their targets; the free ones follow, so that their residuals stay equal.
+
+    Returns whether the end was reached, and how many are still free.
+    """
+    size = n_groups + n_free
+    pace = target - beta[dragged]
+    pulled = np.zeros(residual.shape[0])
+    subtract_image(kernel, pulled, dragged, pace)  # −K δ of the dragged
+    right = np.zeros(size)
+    if n_groups > 0:
+        for k in range(dragged.shape[0]):
+            right[group[dragged[k]]] -= pace[k]
+    for f in range(n_free):
+        right[n_groups + f] = pulled[members[f]]
+    direction = np.zeros(size)
+    _times(inverse, size, 0, right, direction)
+    everyone = members[:n_free].copy()
+    before = beta[everyone].copy()
+    before_dragged = beta[dragged].copy()
+    ok, n_free, _ = _walk(
+        beta, lo, hi, group, n_groups, members, n_free, inverse, direction, dragged, pace, np.empty(size)
+    )
+    if ok:
+        for k in range(dragged.shape[0]):
+            beta[dragged[k]] = target[k]
+    subtract_image(kernel, residual, everyone, beta[everyone] - before)
+    subtract_image(kernel, residual, dragged, beta[dragged] - before_dragged)
+    return ok, n_free
+
+
+@compiled
+def _enter(
+    entrant: int, kernel: Any, beta: Any, lo: Any, hi: Any, group: Any, n_groups: int, members: Any, n_free: int,
+    inverse: Any, excess: float, levels: Any, border: Any, pull: Any, column: Any,
+) -> tuple[bool, bool, int, int]:  # fmt: skip
+    """Move a variable that violates until it does not, or is at a bound; the free ones follow.
+
+    Those that come to a bound on the way are dropped. The entrant joins the free ones if it ends inside its box.
+    Returns whether that went well, whether the entrant joined, the number free and the number dropped.
+    """
+    n = kernel.shape[0]
+    row = kernel[entrant % n]
+    size = n_groups + n_free
+    for g in range(n_groups):
+        border[g] = 1.0 if group[entrant] == g else 0.0
+    for f in range(n_free):
+        border[n_groups + f] = row[members[f] % n]
+    _times(inverse, size, 0, border, pull)
+    curvature = row[entrant % n]
+    dependent = DEPENDENT * abs(curvature)
+    for j in range(size):
+        curvature -= border[j] * pull[j]
+    sign = 1.0 if excess > 0 else -1.0
+    wanted, dropped = abs(excess), 0
+    while True:
+        own = hi[entrant] - beta[entrant] if sign > 0 else beta[entrant] - lo[entrant]
+        best = wanted / curvature if curvature > dependent else np.inf
+        length, first = min(own, best), -1
+        for f in range(n_free):
+            t, d = members[f], -sign * pull[n_groups + f]
+            if d > 0:
+                reach = (hi[t] - beta[t]) / d
+            elif d < 0:
+                reach = (lo[t] - beta[t]) / d
+            else:
+                continue
+            if reach < length:
+                length, first = max(reach, 0.0), f
+        if not length < np.inf:
+            return False, False, n_free, dropped
+        for f in range(n_free):
+            t = members[f]
+            beta[t] = min(max(beta[t] - length * sign * pull[n_groups + f], lo[t]), hi[t])
+        beta[entrant] = min(max(beta[entrant] + length * sign, lo[entrant]), hi[entrant])
+        for g in range(n_groups):
+            levels[g] -= length * sign * pull[g]
+        wanted -= length * max(curvature, 0.0)
+        if first < 0:
+            if length == own:
+                beta[entrant] = hi[entrant] if sign > 0 else lo[entrant]
+                return True, False, n_free, dropped
+            _add(inverse, size, pull, curvature)
+            members[n_free] = entrant
+            return True, True, n_free + 1, dropped
+        t, place = members[first], n_groups + first
+        beta[t] = lo[t] if sign * pull[place] > 0 else hi[t]
+        if not can_drop(inverse, members, n_free, group, n_groups, first):
+            if n_groups == 0 or not curvature > dependent:
+                return False, False, n_free, dropped
+            # The last of its group: the entrant takes its place.
+            _add(inverse, size, pull, curvature)
+            remove(inverse, size + 1, place, column)
+            members[first] = entrant
+            return True, True, n_free, dropped + 1
+        share = pull[place] / inverse[place, place]
+        curvature += share * pull[place]
+        drop_row = inverse[place]
+        for j in range(size):
+            pull[j] -= share * drop_row[j]
+        remove(inverse, size, place, column)
+        size -= 1
+        n_free -= 1
+        pull[place] = pull[size]
+        members[first] = members[n_free]
+        dropped += 1
+
+
+@compiled
+def settle(
+    kernel: Any, beta: Any, residual: Any, lo: Any, hi: Any, group: Any, n_groups: int, members: Any, n_free: int,
+    inverse: Any, tol: float, most_changes: int, most_freed: int,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Free what violates until the violation is at most ``tol``.
+
+    Returns how it ended, how many variables are free, and how often one was freed or dropped.
+    """
+    n_variables = beta.shape[0]
+    room = members.shape[0] - n_groups
+    size = n_groups + room
+    right, direction, border, work = np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size)
+    touched = np.empty(room + most_freed, np.int64)
+    nobody, no_pace = np.empty(0, np.int64), np.empty(0)
+    levels = np.zeros(max(n_groups, 1))
+    wrong, before = np.zeros(n_variables), beta.copy()
+    least, vain, changes = np.inf, 0, 0
+    while True:
+        # To the optimum of the free variables: they are there but for rounding, unless this is the beginning.
+        size = n_groups + n_free
+        n_touched = n_free
+        for f in range(n_free):
+            touched[f] = members[f]
+            right[n_groups + f] = residual[members[f]]
+        _times(inverse, size, n_groups, right, direction)
+        _keep_sums(direction, members, n_free, group, n_groups)
+        ok, n_free, dropped = _walk(
+            beta, lo, hi, group, n_groups, members, n_free, inverse, direction, nobody, no_pace, work
+        )
+        _catch_up(kernel, residual, beta, before, touched[:n_touched])
+        changes += dropped
+        if not ok:
+            return VAIN, n_free, changes
+        violation = _violation(beta, residual, lo, hi, group, n_groups)
+        if violation <= tol:
+            return SETTLED, n_free, changes
+        if violation < 0.9 * least:
+            least, vain = violation, 0
+        else:
+            vain += 1
+        if vain > _PATIENCE or changes > most_changes:
+            return VAIN, n_free, changes
+        # Free what violates most, one after the other.
+        _set_levels(residual, members, n_free, group, n_groups, levels)
+        worst = _find_wrong(beta, residual, lo, hi, group, n_groups, levels, members, n_free, wrong)
+        n_touched = n_free
+        touched[:n_free] = members[:n_free]
+        for _ in range(most_freed):
+            chosen = int(np.argmax(wrong))
+            if wrong[chosen] <= _FREED_SHARE * worst:
+                break
+            wrong[chosen] = 0.0
+            if n_free >= room:
+                _catch_up(kernel, residual, beta, before, touched[:n_touched])
+                return TOO_MANY, n_free, changes
+            excess = _fresh_excess(
+                chosen, kernel, beta, before, residual, group, n_groups, levels, touched[:n_touched]
+            )
+            may_move = beta[chosen] < hi[chosen] if excess > 0 else beta[chosen] > lo[chosen]
+            if abs(excess) <= 0.25 * tol or not may_move:
+                continue
+            touched[n_touched] = chosen
+            n_touched += 1
+            ok, _, n_free, dropped = _enter(
+                chosen,
+                kernel,
+                beta,
+                lo,
+                hi,
+                group,
+                n_groups,
+                members,
+                n_free,
+                inverse,
+                excess,
+                levels,
+                border,
+                direction,
+                work,
+            )
+            changes += dropped + 1
+            if not ok:
+                _catch_up(kernel, residual, beta, before, touched[:n_touched])
+                return VAIN, n_free, changes
+        _catch_up(kernel, residual, beta, before, touched[:n_touched])
+
+
+@compiled
+def _catch_up(kernel: Any, residual: Any, beta: Any, before: Any, touched: Any) -> None:
+    """Bring all residuals up to date with what has moved since ``before``, which becomes the present."""
+    subtract_image(kernel, residual, touched, beta[touched] - before[touched])
+    for k in range(touched.shape[0]):
+        before[touched[k]] = beta[touched[k]]
+
+
+@compiled
+def _fresh_excess(
+    t: int, kernel: Any, beta: Any, before: Any, residual: Any, group: Any, n_groups: int, levels: Any,
+    touched: Any,
+) -> float:  # fmt: skip
+    """How far the residual of t is above its level, with what has moved since ``before`` accounted for."""
+    n = kernel.shape[0]
+    row, total = kernel[t % n], residual[t]
+    for k in range(touched.shape[0]):
+        other = touched[k]
+        total -= row[other % n] * (beta[other] - before[other])
+    return total - (levels[group[t]] if n_groups > 0 else 0.0)
+
+
+@compiled
+def _find_wrong(
+    beta: Any, residual: Any, lo: Any, hi: Any, group: Any, n_groups: int, levels: Any, members: Any, n_free: int,
+    wrong: Any,
+) -> float:  # fmt: skip
+    """Set ``wrong`` to how much each variable that is not free in the system violates; return the worst."""
+    for t in range(beta.shape[0]):
+        excess = residual[t] - (levels[group[t]] if n_groups > 0 else 0.0)
+        wrong[t] = 0.0
+        if excess > 0 and beta[t] < hi[t]:
+            wrong[t] = excess
+        elif excess < 0 and beta[t] > lo[t]:
+            wrong[t] = -excess
+    for f in range(n_free):
+        wrong[members[f]] = 0.0
+    return np.max(wrong)
+
+
+@compiled
+def _keep_sums(direction: Any, members: Any, n_free: int, group: Any, n_groups: int) -> None:
+    """Take out of ``direction`` what rounding adds to the groups' sums."""
+    for g in range(n_groups):
+        total, count = 0.0, 0
+        for f in range(n_free):
+            if group[members[f]] == g:
+                total += direction[n_groups + f]
+                count += 1
+        if count > 0:
+            for f in range(n_free):
+                if group[members[f]] == g:
+                    direction[n_groups + f] -= total / count
+
+
+@compiled
+def _set_levels(residual: Any, members: Any, n_free: int, group: Any, n_groups: int, levels: Any) -> None:
+    """Set ``levels`` to the mean residual of each group's free variables."""
+    levels[:] = 0.0
+    counts = np.zeros(max(n_groups, 1))
+    for f in range(n_free):
+        if n_groups > 0:
+            levels[group[members[f]]] += residual[members[f]]
+            counts[group[members[f]]] += 1.0
+    for g in range(n_groups):
+        levels[g] /= max(counts[g], 1.0)
+
+
+@compiled
+def _violation(beta: Any, residual: Any, lo: Any, hi: Any, group: Any, n_groups: int) -> float:
+    largest = 0.0
+    for g in range(max(n_groups, 1)):
+        top, bottom = -np.inf, np.inf
+        for t in range(beta.shape[0]):
+            if n_groups == 0 or group[t] == g:
+                if beta[t] < hi[t]:
+                    top = max(top, residual[t])
+                if beta[t] > lo[t]:
+                    bottom = min(bottom, residual[t])
+        largest = max(largest, top, -bottom) if n_groups == 0 else max(largest, top - bottom)
+    return largest

@@ -1,0 +1,197 @@
+"""What a search has to do: the job that all workers share, units of work, and the cells they fill.
+
+A *cell* is one candidate (one setting of the parameters) with the scores of all its folds. A *unit* is a list of
+cells with the same kernel: they share every kernel value, and each starts from its neighbour's solution. Jobs,
+units and cells are plain values: they can be pickled, sent to other machines and written to files.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hinge.estimators.base import KernelMachine
+from hinge.report import Report, Status
+
+if TYPE_CHECKING:
+    from hinge.selection.workshop import Workshop
+
+Split = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+# Parameters that change kernel values; all others change only what is done with them.
+KERNEL_PARAMETERS = ("kernel", "gamma", "degree", "coef0")
+
+# Which of them each kernel looks at; a kernel that is a function of the user's own looks at none.
+_USED = {
+    "linear": (), "precomputed": (), "poly": ("gamma", "degree", "coef0"), "sigmoid": ("gamma", "coef0"),
+    "rbf": ("gamma",), "laplacian": ("gamma",), "chi2": ("gamma",),
+}  # fmt: skip
+
+
+@dataclass(eq=False)
+class Job:
+    """What all units of a search have in common; send it to a worker once.
+
+    Parameters
+    ----------
+    estimator : KernelMachine
+        The estimator whose parameters are searched; it is cloned, never fitted.
+    X, y : array-like
+        The data.
+    splits : sequence of (train, test) index arrays
+        The folds.
+    scorer : callable or None
+        ``scorer(estimator, X, y)`` returns a number or a dictionary of numbers. None is the estimator's own score.
+    sample_weight : array, optional
+        Passed to fits, and to a scorer that takes weights.
+    return_train_score : bool
+        Whether training folds are scored too.
+    error_score : float or "raise"
+        Score of a fold whose fit or scorer fails.
+    """
+
+    estimator: KernelMachine
+    X: Any
+    y: Any
+    splits: Sequence[Split]
+    scorer: Any
+    sample_weight: Any = None
+    return_train_score: bool = False
+    error_score: Any = np.nan
+
+    def __post_init__(self) -> None:
+        self._workshop: Workshop | None = None
+        self._lock = threading.Lock()
+
+    def workshop(self) -> Workshop:
+        """Return what units that run in this process share: checked data, comparisons of samples."""
+        from hinge.selection.workshop import Workshop
+
+        with self._lock:
+            if self._workshop is None:
+                self._workshop = Workshop(self)
+            return self._workshop
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("_workshop", "_lock")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Candidates that share their kernel, in the order in which they are solved.
+
+    Attributes
+    ----------
+    candidates : tuple of dict
+        Parameters of each.
+    indices : tuple of int
+        Their places in the list that was planned.
+    """
+
+    candidates: tuple[dict[str, Any], ...]
+    indices: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A candidate and what its folds came to.
+
+    Attributes
+    ----------
+    index : int
+        Place of the candidate in the list that was planned.
+    params : dict
+        Its parameters.
+    test_scores, train_scores : dict of lists
+        Score of each fold, by the name of the metric ("score" where there is one only). No training scores
+        unless asked for.
+    fit_seconds, score_seconds : list of float
+        Time of each fold.
+    reports : list of Report or None
+        How each fold's fit ended: status, violation, gap and so on; None for one that failed.
+    failures : list of str or None
+        Why a fold's fit failed.
+    is_shared : bool
+        Whether every kernel value was computed once; False where the matrix did not fit into memory.
+    """
+
+    index: int
+    params: dict[str, Any]
+    test_scores: dict[str, list[float]]
+    train_scores: dict[str, list[float]]
+    fit_seconds: list[float]
+    score_seconds: list[float]
+    reports: list[Report | None]
+    failures: list[str | None]
+    is_shared: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON if the parameters are."""
+        return {**asdict(self), "reports": [None if r is None else r.as_dict() for r in self.reports]}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Cell:
+        """Return the cell that `as_dict` was called on."""
+        reports = [
+            None if r is None else Report(**{**r, "status": Status(r["status"])}) for r in values["reports"]
+        ]
+        return cls(**{**values, "reports": reports})
+
+
+def plan(estimator: KernelMachine, candidates: Iterable[Mapping[str, Any]]) -> list[Unit]:
+    """Put candidates into units: the same kernel together, C (or ν) ascending.
+
+    Parameters
+    ----------
+    estimator : KernelMachine
+        Where parameters that a candidate does not name come from.
+    candidates : iterable of dict
+        Parameters of every candidate.
+
+    Returns
+    -------
+    list of Unit
+        In the order in which their first candidates came.
+
+    Examples
+    --------
+    >>> from hinge import SVC
+    >>> units = plan(SVC(), [{"C": 4.0, "gamma": 1.0}, {"C": 1.0, "gamma": 2.0}, {"C": 2.0, "gamma": 1.0}])
+    >>> [unit.indices for unit in units]
+    [(2, 0), (1,)]
+    """
+    defaults = estimator.get_params(deep=False)
+    groups: dict[Any, list[tuple[Any, int, dict[str, Any]]]] = {}
+    for index, candidate in enumerate(candidates):
+        params = dict(candidate)
+        order = _solving_order(params)
+        groups.setdefault(_kernel_key({**defaults, **params}), []).append((order, index, params))
+    units = []
+    for members in groups.values():
+        members.sort(key=lambda member: member[:2])
+        units.append(Unit(tuple(m[2] for m in members), tuple(m[1] for m in members)))
+    return units
+
+
+def _kernel_key(params: Mapping[str, Any]) -> tuple[Any, ...]:
+    kernel = params["kernel"]
+    if callable(kernel):
+        return (id(kernel),)
+    return (kernel, *(params[name] for name in _USED.get(kernel, KERNEL_PARAMETERS[1:])))
+
+
+def _solving_order(params: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Everything else first, so that neighbours differ in C or ν alone, which ascend."""
+    others = sorted(
+        (name, repr(value)) for name, value in params.items() if name not in ("C", "nu", *KERNEL_PARAMETERS)
+    )
+    return (others, float(params.get("nu", 0.0)), float(params.get("C", 0.0)))

@@ -1,0 +1,211 @@
+"""Evaluating a unit: all cells of one kernel."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.utils.metaestimators import _safe_split
+
+from hinge.estimators.base import KernelMachine
+from hinge.kernels import Kernel
+from hinge.report import Report
+from hinge.samples import Index
+from hinge.selection.chain import Chain
+from hinge.selection.fold import fit_fold, follows_data, kernel_of
+from hinge.selection.job import Cell, Job, Unit
+from hinge.selection.workshop import Fold, KernelValues, Workshop
+from hinge.threads import blas_on_one_thread
+
+
+@dataclass
+class _FoldResult:
+    test: dict[str, float] = field(default_factory=dict)
+    train: dict[str, float] = field(default_factory=dict)
+    fit_seconds: float = 0.0
+    score_seconds: float = 0.0
+    report: Report | None = None
+    failure: str | None = None
+
+
+def evaluate_unit(
+    job: Job, unit: Unit, *, threads: int = 1, on_cell: Callable[[Cell], Any] | None = None
+) -> list[Cell]:
+    """Fit and score every fold of every candidate of a unit.
+
+    Parameters
+    ----------
+    job : Job
+        Data, folds and scorer.
+    unit : Unit
+        The candidates, which share a kernel.
+    threads : int
+        Folds side by side.
+    on_cell : callable, optional
+        Told of each cell as soon as its folds are scored, in the unit's order.
+
+    Returns
+    -------
+    list of Cell
+        In the unit's order.
+    """
+    shop = job.workshop()
+    machines = [clone(job.estimator).set_params(**params) for params in unit.candidates]
+    invalid = {id(machine): error for machine in machines if (error := _what_is_wrong(machine)) is not None}
+    results: list[dict[int, _FoldResult]] = [{} for _ in machines]
+    cells = []
+    groups = _by_kernel(shop, machines[0])
+    with _side_by_side(threads) as spread:
+        for kernel, folds in groups:
+            values = shop.values(kernel, threads)
+            courses = [_Course(job, shop, fold, kernel, values) for fold in folds]
+            for place, machine in enumerate(machines):
+                error = invalid.get(id(machine))
+                outcomes = spread(lambda course, m=machine, e=error: course.evaluate(m, e), courses)
+                results[place].update(zip((fold.number for fold in folds), outcomes, strict=True))
+                if len(results[place]) == len(shop.folds):
+                    cells.append(
+                        _cell(job, unit, place, results[place], values.is_shared and not machine.probability)
+                    )
+                    if on_cell is not None:
+                        on_cell(cells[-1])
+    return cells
+
+
+@contextmanager
+def _side_by_side(threads: int) -> Iterator[Callable[..., Any]]:
+    if threads == 1:
+        yield map
+        return
+    with blas_on_one_thread(), ThreadPoolExecutor(threads, thread_name_prefix="hinge-fold") as pool:
+        yield pool.map
+
+
+def _by_kernel(shop: Workshop, machine: KernelMachine) -> list[tuple[Kernel, list[Fold]]]:
+    """Put folds with the same kernel together: all, unless it follows from the training data."""
+    if not follows_data(machine):
+        return [(kernel_of(shop, machine, slice(None)), shop.folds)]
+    by_fold = ((kernel_of(shop, machine, fold.train), fold) for fold in shop.folds if len(fold.train))
+    return [(kernel, [fold for _, fold in pairs]) for kernel, pairs in groupby(by_fold, key=lambda pair: pair[0])]
+
+
+@dataclass(eq=False)
+class _Course:
+    """The candidates of a unit on one fold, each started from the one before."""
+
+    job: Job
+    shop: Workshop
+    fold: Fold
+    kernel: Kernel
+    values: KernelValues
+    chains: dict[int, Chain] = field(default_factory=dict)
+
+    def evaluate(self, machine: KernelMachine, invalid: Exception | None) -> _FoldResult:
+        """Fit and score one candidate, unless its parameters are invalid."""
+        job, fold, result = self.job, self.fold, _FoldResult()
+        machine = copy.copy(machine)
+        begun = time.perf_counter()
+        try:
+            if invalid is not None:
+                raise invalid
+            self._fit(machine)
+            result.report = machine.report_
+        except Exception as error:
+            if job.error_score == "raise":
+                raise
+            result.failure = f"{type(error).__name__}: {error}"
+        fitted = time.perf_counter()
+        result.fit_seconds = fitted - begun
+        if result.failure is None:
+            result.test = self._scores(machine, fold.test_part, fold.test)
+            if job.return_train_score:
+                result.train = self._scores(machine, fold.train_part, fold.all_train)
+        result.score_seconds = time.perf_counter() - fitted
+        return result
+
+    def _fit(self, machine: KernelMachine) -> None:
+        if not machine.probability:
+            return fit_fold(machine, self.shop, self.fold, self.kernel, self.values, self.chains)
+        # Calibration has folds of its own: an ordinary fit.
+        job, train = self.job, self.fold.all_train
+        X, y = _safe_split(job.estimator, job.X, job.y, train)
+        weights = None if job.sample_weight is None else self.shop.weights[train]
+        machine.fit(X, y, sample_weight=weights)
+
+    def _scores(self, machine: KernelMachine, part: tuple[Any, Any], samples: Index) -> dict[str, float]:
+        job = self.job
+        arguments = part if part[1] is not None else part[:1]
+        weighted = job.sample_weight is not None and (job.scorer is None or _accepts_weights(job.scorer))
+        extra = {"sample_weight": self.shop.weights[samples]} if weighted else {}
+        try:
+            if job.scorer is None:
+                return {"score": _own_score(machine, *arguments, **extra)}
+            scores = job.scorer(machine, *arguments, **extra)
+        except Exception as error:
+            if job.error_score == "raise":
+                raise
+            text = f"{type(error).__name__}: {error}"
+            warnings.warn(
+                f"Scoring failed. The score on this fold is set to {job.error_score}. {text}", stacklevel=2
+            )
+            return dict.fromkeys(metric_names(job.scorer), job.error_score)
+        if isinstance(scores, dict):
+            return {name: float(value) for name, value in scores.items()}
+        return {"score": float(scores)}
+
+
+def _own_score(machine: KernelMachine, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    """What ``machine.score`` returns, but for a classifier without scikit-learn's checks: they outlast a fit."""
+    if not is_classifier(machine):
+        return float(machine.score(X, y, sample_weight))
+    return float(np.average(machine.predict(X) == np.asarray(y), weights=sample_weight))
+
+
+def _what_is_wrong(machine: KernelMachine) -> Exception | None:
+    try:
+        machine._validate_params()
+    except Exception as error:
+        return error
+    return None
+
+
+def _accepts_weights(scorer: Any) -> bool:
+    if hasattr(scorer, "_accept_sample_weight"):  # scikit-learn 1.7 and later
+        return bool(scorer._accept_sample_weight())
+    return "sample_weight" in inspect.signature(scorer).parameters
+
+
+def _cell(job: Job, unit: Unit, place: int, by_fold: dict[int, _FoldResult], is_shared: bool) -> Cell:
+    results = [by_fold[number] for number in sorted(by_fold)]
+
+    def columns(kind: str) -> dict[str, list[float]]:
+        known = next((scores for result in results if (scores := getattr(result, kind))), None)
+        names = list(known) if known is not None else metric_names(job.scorer)
+        return {name: [getattr(result, kind).get(name, job.error_score) for result in results] for name in names}
+
+    return Cell(
+        index=unit.indices[place],
+        params=unit.candidates[place],
+        test_scores=columns("test"),
+        train_scores=columns("train") if job.return_train_score else {},
+        fit_seconds=[result.fit_seconds for result in results],
+        score_seconds=[result.score_seconds for result in results],
+        reports=[result.report for result in results],
+        failures=[result.failure for result in results],
+        is_shared=is_shared,
+    )
+
+
+def metric_names(scorer: Any) -> list[str]:
+    """Return the names of a scorer's metrics, as far as they are known before it is called."""
+    return list(getattr(scorer, "_scorers", ["score"]))

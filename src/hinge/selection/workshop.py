@@ -1,0 +1,254 @@
+"""What the units of a job share within one process: checked data, folds, comparisons and kernel values."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.validation import _check_sample_weight
+
+from hinge.estimators.base import KernelMachine
+from hinge.estimators.inputs import cache_bytes
+from hinge.gram import TILE_ROWS, Counts, Gram
+from hinge.kernels import Kernel
+from hinge.memory import default_cache_bytes
+from hinge.problem import Vector
+from hinge.samples import Floats, Index
+from hinge.selection.products import weighted_sums
+from hinge.threads import Team, blas_on_one_thread
+
+if TYPE_CHECKING:
+    from hinge.selection.job import Job
+
+logger = logging.getLogger("hinge")
+
+# Matrices alive at once for one unit, in units of n² doubles: the kernel values, those of the class pairs (fewer
+# than two copies of every value), and a solver's copy in single precision.
+_MATRICES_PER_UNIT = 3.5
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """One split of the data.
+
+    Attributes
+    ----------
+    number : int
+        Which of the job's splits.
+    train : int64 array
+        Training samples that count, in the order of the split.
+    places : int64 array
+        Their places among all training samples, those of weight zero included.
+    all_train : int64 array
+        All training samples, those of weight zero included.
+    test : int64 array
+        Held-out samples.
+    test_part, train_part : tuple (X, y)
+        What scorers are given.
+    """
+
+    number: int
+    train: Index
+    places: Index
+    all_train: Index
+    test: Index
+    test_part: tuple[Any, Any]
+    train_part: tuple[Any, Any]
+
+
+class Workshop:
+    """What units of one job share in one process.
+
+    Attributes
+    ----------
+    X, y : arrays
+        The checked data.
+    codes : array of int
+        Class number of every sample; all 0 where there are no classes.
+    weights : array
+        Weight of every sample.
+    folds : list of Fold
+        The splits.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        checked: KernelMachine = copy.copy(job.estimator)
+        data = checked._training_data(job.X, job.y, None)
+        self.X, self.y = data.X, data.y
+        self.n = len(data.places)
+        self.learnt = {name: value for name, value in vars(checked).items() if name.endswith("_in_")}
+        self.codes = np.zeros(self.n, np.intp)
+        if is_classifier(job.estimator):
+            self.codes = np.unique(self.y, return_inverse=True)[1]
+        self.weights = np.ones(self.n)
+        if job.sample_weight is not None:
+            self.weights = _check_sample_weight(job.sample_weight, self.X, dtype=np.float64)
+        self.folds = [self.fold(*split, number) for number, split in enumerate(job.splits)]
+        self.budget = cache_bytes(job.estimator.cache_size) or default_cache_bytes()
+        self._lock = threading.Lock()
+        self._comparisons: tuple[Any, Floats] | None = None
+
+    def fold(self, train: Any, test: Any, number: int = 0) -> Fold:
+        """Return the fold with these training and test samples."""
+        job = self.job
+        train, test = np.asarray(train), np.asarray(test)
+        train, test = (np.flatnonzero(index) if index.dtype == bool else index for index in (train, test))
+        places = np.flatnonzero(self.weights[train] > 0)
+        return Fold(
+            number, train[places].astype(np.int64), places, train.astype(np.int64), test.astype(np.int64),
+            _safe_split(job.estimator, job.X, job.y, test, train),
+            _safe_split(job.estimator, job.X, job.y, train) if job.return_train_score else (None, None),
+        )  # fmt: skip
+
+    def units_at_once(self, wanted: int) -> int:
+        """Return how many units fit in memory side by side, up to ``wanted``; 0 where not even one does."""
+        square = 8 * self.n**2
+        room = (self.budget - square) / (_MATRICES_PER_UNIT * square)
+        return int(min(max(room, 0), wanted))
+
+    def values(self, kernel: Kernel, threads: int) -> KernelValues:
+        """Return the kernel values of all samples: as a matrix where it fits, on demand elsewhere."""
+        gram = Gram(
+            self.X, kernel, cache_bytes=self.budget, precision=self.job.estimator.precision, threads=threads
+        )
+        if self.units_at_once(1) == 0:
+            logger.info(
+                "the kernel matrix of %d samples does not fit %d MiB: folds share a cache of rows instead",
+                self.n, self.budget >> 20,
+            )  # fmt: skip
+            return KernelValues(self, gram, None)
+        return KernelValues(self, gram, self._matrix(gram))
+
+    def _matrix(self, gram: Gram) -> Floats:
+        """Kernel values of all samples in double precision, from comparisons that are made once."""
+        kernel = gram.kernel
+        if kernel.label == "precomputed":
+            return np.ascontiguousarray(self.X, dtype=np.float64)
+        comparisons = self._compare(gram)
+        matrix = np.empty_like(comparisons)
+        is_distance = kernel.label == "rbf"
+        nothing = np.zeros(self.n)
+
+        def work(start: int, stop: int) -> None:
+            tile = matrix[start:stop]
+            tile[...] = comparisons[start:stop]
+            kernel.apply(tile, nothing, nothing, from_distance=is_distance)
+
+        gram.team.share(self.n, TILE_ROWS, work)
+        return matrix
+
+    def _compare(self, gram: Gram) -> Floats:
+        """Return what kernels of one family are functions of: distances, or products. The last are kept."""
+        key = (gram.kernel.label == "rbf", gram.kernel.statistic, gram.statistic)
+        with self._lock:
+            if self._comparisons is None or self._comparisons[0] != key:
+                self._comparisons = None  # only one family is kept
+                self._comparisons = key, _comparisons_of(gram)
+            return self._comparisons[1]
+
+
+class KernelValues:
+    """Kernel values of one kernel, for all folds and pairs of classes.
+
+    Parameters
+    ----------
+    workshop : Workshop
+        Whose samples.
+    gram : Gram
+        Their values on demand.
+    matrix : array of shape (n, n), optional
+        The values, where they fit.
+    """
+
+    def __init__(self, workshop: Workshop, gram: Gram, matrix: Floats | None) -> None:
+        self._codes = workshop.codes
+        self._on_demand = gram
+        self._matrix = matrix
+        self._grams: dict[tuple[int, ...], tuple[Index, Gram]] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def whole(self) -> Gram:
+        """The Gram matrix of all samples."""
+        return self._on_demand
+
+    @property
+    def is_convex(self) -> bool:
+        """Whether the solution does not depend on the start. A kernel matrix from elsewhere is taken to be so."""
+        kernel = self._on_demand.kernel
+        return kernel.is_positive or kernel.label in ("precomputed", "callable")
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether every value is computed once."""
+        return self._matrix is not None
+
+    def part(self, classes: tuple[int, ...]) -> tuple[Index, Gram]:
+        """Return the samples of some classes and a Gram matrix of them that nobody else uses."""
+        with self._lock:
+            if classes not in self._grams:
+                self._grams[classes] = self._new_part(classes)
+            members, gram = self._grams[classes]
+        return members, gram if self._matrix is None else _own(gram)
+
+    def _new_part(self, classes: tuple[int, ...]) -> tuple[Index, Gram]:
+        members = np.flatnonzero(np.isin(self._codes, classes)).astype(np.int64)
+        whole = self._on_demand
+        everyone = len(members) == whole.n
+        if self._matrix is None:
+            gram = (
+                whole if everyone else whole.part(members, threads=whole.team.size, cache_bytes=whole.cache_bytes)
+            )
+            return members, gram
+        values = self._matrix if everyone else self._matrix[np.ix_(members, members)]
+        precision: Any = "auto" if whole.precision == "single" else "double"
+        return members, Gram(
+            values, Kernel("precomputed"), cache_bytes=whole.cache_bytes, precision=precision, threads=1
+        )
+
+    def image(self, rows: Index, support: Index, coefficients: Vector) -> Vector:
+        """Return Σ coefficient · k(support, row) for each of the rows, in double precision."""
+        if self._matrix is None:
+            whole = np.zeros(self._on_demand.n)
+            whole[support] = coefficients
+            return self._on_demand.product(whole, rows)
+        return weighted_sums(self._matrix, rows, support, coefficients)
+
+
+def _own(gram: Gram) -> Gram:
+    """The same kernel values with counts, threads and scratch memory of their own."""
+    twin = copy.copy(gram)
+    twin.team, twin.counts = Team(1), Counts()
+    return twin
+
+
+def _comparisons_of(gram: Gram) -> Floats:
+    """Compare all samples with each other in double precision; for an RBF kernel squared distances."""
+    samples, n = gram.samples, gram.n
+    values = np.empty((n, n))
+    norms = samples.squared_norms(np.float64)
+    is_distance = gram.kernel.label == "rbf" and gram.statistic == "dot"
+
+    def work(start: int, stop: int) -> None:
+        tile = values[start:stop]
+        samples.compare(gram.statistic, samples.panel(np.arange(start, stop), np.float64), 0, n, tile)
+        if is_distance:
+            tile *= -2.0
+            tile += norms[start:stop, None] + norms
+            np.maximum(tile, 0.0, out=tile)
+
+    with blas_on_one_thread():
+        gram.team.share(n, TILE_ROWS, work)
+    if is_distance:
+        np.fill_diagonal(values, 0.0)
+    for start in range(0, n, TILE_ROWS):  # rounding must not make it asymmetric
+        stop = start + TILE_ROWS
+        values[start:, start:stop] = values[start:stop, start:].T
+    return values

@@ -1,0 +1,127 @@
+"""The active set and the chain that carries it along, against plain solves and independent formulas."""
+
+import numpy as np
+import pytest
+from scipy.linalg import LinAlgError
+
+import reference
+from hinge import SVC, SVR, Gram, Kernel, OneClassSVM, Settings, solve
+from hinge.formulations import c_svc, epsilon_svr, nu_svr
+from hinge.selection import regularisation_path
+from hinge.selection.active_set import ActiveSet
+from hinge.selection.chain import Chain
+
+
+def data(n=80, repeated=0, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    y = np.where(X[:, 0] + X[:, 1] ** 2 + rng.normal(size=n) > 1, 1.0, -1.0)
+    X[:repeated] = X[repeated : 2 * repeated]
+    return X, y
+
+
+PROBLEMS = {
+    "svc": lambda y, C: c_svc(y, C),
+    "svc without threshold": lambda y, C: c_svc(y, C, fit_intercept=False),
+    "svc with weights": lambda y, C: c_svc(y, C, weights=np.linspace(0.0, 2.0, len(y))),
+    "svr": lambda y, C: epsilon_svr(y + np.linspace(0, 1, len(y)), C, 0.05),
+}
+
+
+def start(K, problem, solution):
+    """An active set, or None where no variable is free."""
+    try:
+        return ActiveSet(K, problem, solution.beta)
+    except LinAlgError:
+        return None
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("repeated", [0, 20])
+@pytest.mark.parametrize("gamma", [0.3, 0.003])
+def test_following_growing_costs_ends_at_the_optimum(name, repeated, gamma):
+    X, y = data(repeated=repeated)
+    K = reference.kernel_matrix("rbf", X, X, gamma=gamma)
+    gram = Gram(K, Kernel("precomputed"))
+    problem = PROBLEMS[name](y, 0.5)
+    first = solve(problem, gram, Settings(tol=1e-6))
+    active = start(K, problem, first)
+    settled = 0
+    for C in (2.0, 8.0, 100.0, 2000.0):
+        problem = PROBLEMS[name](y, C)
+        if active is None or not (active.follow(problem) and active.settle(1e-6)):
+            active = start(K, problem, solve(problem, gram, Settings(tol=1e-6)))
+            continue
+        active.refresh()
+        settled += 1
+        assert (active.beta >= problem.lo).all()
+        assert (active.beta <= problem.hi).all()
+        for total, g in zip(problem.sums, range(len(problem.sums)), strict=True):
+            assert abs(active.beta[problem.group == g].sum() - total) <= 1e-12 * np.abs(active.beta).sum()
+        assert reference.violation(active.beta, K, problem) <= 2e-6
+        np.testing.assert_allclose(active.residual, reference.residual(active.beta, K, problem), atol=1e-6)
+        plain = solve(problem, gram, Settings(tol=1e-6))
+        scale = abs(plain.report.objective)
+        assert abs(reference.objective(active.beta, K, problem) - plain.report.objective) <= 1e-6 * scale
+    assert settled >= 2
+
+
+def test_leaving_samples_out_ends_at_the_optimum():
+    X, y = data()
+    K = reference.kernel_matrix("rbf", X, X, gamma=0.3)
+    problem = c_svc(y, 5.0)
+    solution = solve(problem, Gram(K, Kernel("precomputed")), Settings(tol=1e-6))
+    active = ActiveSet(K, problem, solution.beta)
+    original = active.beta.copy()
+    for t in np.flatnonzero(solution.beta):
+        lo, hi = problem.lo.copy(), problem.hi.copy()
+        lo[t] = hi[t] = 0.0
+        reduced = type(problem)(problem.v, lo, hi, problem.group, problem.sums, problem.n_samples, problem.start)
+        point = active.copy()
+        assert point.leave_out(reduced, np.array([t]))
+        assert point.settle(1e-8)
+        point.refresh()
+        assert point.beta[t] == 0
+        assert reference.violation(point.beta, K, reduced) <= 1e-7
+    np.testing.assert_array_equal(active.beta, original)  # copies do not touch the original
+
+
+def test_nothing_free_is_no_active_set():
+    _, y = data(20)
+    K = np.eye(20)
+    problem = c_svc(y, 1e-3)
+    beta = problem.project(np.where(y > 0, 1e-3, -1e-3))
+    beta = np.where(np.abs(beta) < 1e-3, 0.0, beta)
+    with pytest.raises(LinAlgError):
+        ActiveSet(K, problem, beta)
+
+
+@pytest.mark.parametrize("make", [lambda y, C: c_svc(y, C), lambda y, C: nu_svr(y, C, 0.4)])
+def test_a_chain_in_any_order_gives_certified_answers(make):
+    X, y = data(120, repeated=10)
+    K = reference.kernel_matrix("rbf", X, X, gamma=0.02)
+    gram, chain = Gram(K, Kernel("precomputed"), precision="double"), Chain((0, 1), True)
+    for C in (0.1, 1.0, 64.0, 4096.0, 4096.0, 16.0, 1e5, 1.0):
+        problem = make(y, C)
+        solution = chain.solve(problem, gram, Settings())
+        assert solution.report.converged
+        assert solution.report.violation <= 1e-3
+        assert reference.violation(solution.beta, K, problem) <= 1.01e-3
+        assert chain.last == (problem, solution)
+
+
+def test_a_path_is_the_machines_of_separate_fits():
+    X, y = data(150)
+    Cs = [10.0, 0.1, 1000.0, 1.0]
+    for estimator in (SVC(gamma=0.2, tol=1e-6), SVR(gamma=0.2, tol=1e-6)):
+        machines = regularisation_path(estimator, X, y, Cs)
+        for C, machine in zip(Cs, machines, strict=True):
+            alone = type(estimator)(gamma=0.2, tol=1e-6, C=C).fit(X, y)
+            assert machine.C == C
+            np.testing.assert_allclose(machine.predict(X), alone.predict(X), atol=1e-3)
+            assert machine.report_.converged
+            assert machine.report_.objective == pytest.approx(alone.report_.objective, rel=1e-6)
+    with pytest.raises(TypeError, match="has no C"):
+        regularisation_path(OneClassSVM(), X, y, Cs)
+    with pytest.raises(ValueError, match="probabilities"):
+        regularisation_path(SVC(probability=True), X, y, Cs)
