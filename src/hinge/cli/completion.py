@@ -23,20 +23,28 @@ def _spellings(command: Command) -> list[str]:
     return short + [f"--{option.long}" for option in (*command.options, HELP)]
 
 
+def _first_words(command: Command) -> list[str]:
+    """What may stand first behind a command: ``bash|zsh|fish`` in its table."""
+    return command.files[0].split("|") if "|" in command.files[0] else []
+
+
 def _words(command: Command) -> str:
-    shells = ["bash", "zsh", "fish"] if command is COMPLETION else []
-    return " ".join([*shells, *_spellings(command)])
+    return " ".join([*_first_words(command), *_spellings(command)])
 
 
-def _choices() -> list[Option]:
-    return [option for command in TABLES for option in command.options if option.choices]
+def _choices() -> list[tuple[Command, Option]]:
+    return [(command, option) for command in TABLES for option in command.options if option.choices]
+
+
+_GUIDED = [command.name for command in TABLES if _first_words(command)]
 
 
 def _bash() -> str:
     cases = [f'        {command.name}) words="{_words(command)}" ;;' for command in TABLES]
     values = [
-        f'    [[ $previous == --{option.long} ]] && words="{" ".join(option.choices)}" && current_is_word=1'
-        for option in _choices()
+        f"    [[ ${{COMP_WORDS[1]}} == {command.name} && $previous == --{option.long} ]] "
+        f'&& words="{" ".join(option.choices)}" && current_is_word=1'
+        for command, option in _choices()
     ]
     return "\n".join(
         [
@@ -51,7 +59,10 @@ def _bash() -> str:
             *cases,
             "    esac",
             *values,
-            "    if [[ $current == -* || $current_is_word == 1 || ${COMP_WORDS[1]} == completion ]]; then",
+            f"    if (( COMP_CWORD == 2 )) && [[ ${{COMP_WORDS[1]}} =~ ^({'|'.join(_GUIDED)})$ ]]; then",
+            "        current_is_word=1",
+            "    fi",
+            "    if [[ $current == -* || $current_is_word == 1 ]]; then",
             '        COMPREPLY=($(compgen -W "$words" -- "$current"))',
             "    else",
             '        COMPREPLY=($(compgen -f -- "$current"))',
@@ -81,7 +92,7 @@ def _zsh() -> str:
             "    case $command in",
             *cases,
             "    esac",
-            "    if [[ $PREFIX == -* || $command == completion ]]; then",
+            f"    if [[ $PREFIX == -* || ( $CURRENT == 3 && $command == ({'|'.join(_GUIDED)}) ) ]]; then",
             "        compadd -- $options",
             "    else",
             "        _files",
@@ -104,7 +115,8 @@ def _fish() -> str:
             takes = " -r" if option.n_words else ""
             choices = f" -f -a '{' '.join(option.choices)}'" if option.choices else ""
             lines.append(f"{here}{short} -l {option.long}{takes}{choices} -d '{_plain(option.help)}'")
-    lines.append("complete -c hinge -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'")
+        if first := _first_words(command):
+            lines.append(f"{here} -f -a '{' '.join(first)}'")
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""The option tables of the commands that LIBSVM has too. Light to import: help and completion need no more."""
+"""The option tables of the commands. Light to import: help and completion need no more."""
 
 from __future__ import annotations
 
@@ -206,6 +206,42 @@ example:
     + _EXITS,
 )  # fmt: skip
 
+LAB = Command(
+    "lab",
+    "The laboratory: list the algorithms of the papers, race them on a data set, repeat the papers' experiments.",
+    (
+        Option("solvers", "race: algorithms, by their names in the list, with commas between them.", kind="file",
+               metavar="NAME,NAME"),
+        Option("kernel", "race: kernel function.", kind="choice", default="rbf",
+               choices=("linear", "poly", "rbf", "sigmoid")),
+        Option("c", "race: price of an error.", kind="float", default=1.0, metavar="C"),
+        Option("gamma", "race: gamma of the kernel; 1 / (number of features) by default.", kind="float",
+               metavar="G"),
+        Option("tolerance", "race: largest violation of the optimality conditions to stop at.", kind="float",
+               default=0.001, metavar="EPS"),
+        Option("cache", "race: megabytes for kernel values; a quarter of the free memory by default.",
+               kind="float", metavar="MB"),
+        Option("no-shrinking", "race: never set settled samples aside."),
+        Option("time-limit", "race: stop each algorithm after this many seconds.", kind="float",
+               metavar="SECONDS"),
+        _THREADS,
+        Option("quick", "reproduce: smaller sets and limits, for minutes instead of most of an hour."),
+        Option("out", "race: draw the convergence into this PNG file. reproduce: folder of the report.",
+               kind="file", metavar="PATH"),
+    ),
+    ("list|race|reproduce", "[DATA | platt|glasmachers|all]"),
+    """
+DATA is a file, or the name of a data set in the folder $HINGE_DATA or on LIBSVM's page; it has two classes.
+An interrupted reproduce goes on where it was when it is called again with the same folder.
+
+examples:
+  hinge lab list
+  hinge lab race a1a --solvers smo-mvp,smo-second-order,smo-hmg --c 1 --gamma 0.05 --out race.png
+  hinge lab reproduce all --quick --out report
+"""
+    + _EXITS,
+)  # fmt: skip
+
 COMPLETION = Command(
     "completion",
     "Print a script that completes commands and options in a shell.",
@@ -218,4 +254,4 @@ COMPLETION = Command(
 """,
 )
 
-TABLES = (TRAIN, PREDICT, SCALE, GRID, EASY, CHECK, SUBSET, COMPLETION)
+TABLES = (TRAIN, PREDICT, SCALE, GRID, EASY, CHECK, SUBSET, LAB, COMPLETION)

@@ -1,0 +1,132 @@
+"""The course of a laboratory run: what every algorithm here shares, so that each file holds its idea only.
+
+An algorithm is a *body*: a function that moves a `State` until the violation is at most a tolerance. Around it
+stand the start, the clock, the limits, Ctrl-C and the trace of a production run (`hinge.solvers.run.Run`), and
+the check of the answer in double precision.
+
+Kernel values are always double here: the algorithms of history know no refinement, and their figures should not
+depend on ours. Steps are counted as the papers count them; `run.count` and `run.check` are the whole ceremony.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hinge.gram import Gram
+from hinge.lab.registry import Algorithm
+from hinge.optimality import objective_of
+from hinge.problem import DualProblem, Vector
+from hinge.report import Solution, Status
+from hinge.samples import Floats
+from hinge.settings import Settings
+from hinge.solvers import _AIM, _PATIENCE, _conclude, _rebuild_in_time, _rebuild_residual
+from hinge.solvers.exactness import is_exact, refresh
+from hinge.solvers.run import Run, Stop
+from hinge.solvers.state import State
+from hinge.threads import Cancelled, blas_on_one_thread
+
+#: Moves a state until its violation is at most the tolerance, or raises `Stop`.
+Body = Callable[[State, float, Run], None]
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Which problems an algorithm solves.
+
+    Attributes
+    ----------
+    phrase : str
+        In words.
+    groups : tuple of int
+        Numbers of groups that it can keep the sums of.
+    """
+
+    phrase: str
+    groups: tuple[int, ...]
+
+    def check(self, name: str, problem: DualProblem) -> None:
+        """Raise ValueError where the problem is not covered."""
+        if problem.n_groups not in self.groups:
+            found = {0: "no group (no threshold)", 1: "one group", 2: "two groups"}[problem.n_groups]
+            raise ValueError(f"{name} covers {self.phrase}; this problem has {found}. `block` solves them all")
+        if not np.isfinite(problem.hi - problem.lo).all():
+            raise ValueError(f"{name} needs a finite C; `block` solves the hard margin")
+
+
+ONE_GROUP = Coverage("problems with one group and a finite C: C-SVC, one-class, ε-SVR", (1,))
+NO_GROUP = Coverage("problems without a threshold and with a finite C: C-SVC and ε-SVR without intercept", (0,))
+ANY_GROUPS = Coverage("every formulation with a finite C", (0, 1, 2))
+
+
+def laboratory(name: str, title: str, reference: str, coverage: Coverage, body: Body) -> Algorithm:
+    """Make a registered algorithm of a body."""
+
+    def run(problem: DualProblem, gram: Gram, settings: Settings) -> Solution:
+        coverage.check(name, problem)
+        return _conduct(name, body, problem, gram, settings)
+
+    return Algorithm(name, title, reference, coverage.phrase, run)
+
+
+def row_of(state: State, variable: int) -> Floats:
+    """Return the kernel row of a variable's sample; good until the next row is asked for."""
+    sample = np.array([variable % state.gram.n])
+    slot = state.gram.rows(sample)[0]
+    return state.gram.cache.rows[slot]
+
+
+def restore_sums(problem: DualProblem, beta: Vector) -> Vector:
+    """Return β with its groups' sums as they should be; what is at a bound stays there."""
+    is_held = (beta <= problem.lo) | (beta >= problem.hi)
+    lo, hi = np.where(is_held, beta, problem.lo), np.where(is_held, beta, problem.hi)
+    return replace(problem, lo=lo, hi=hi).project(beta)
+
+
+def _conduct(name: str, body: Body, problem: DualProblem, gram: Gram, settings: Settings) -> Solution:
+    if problem.n_samples != gram.n:
+        raise ValueError(f"the problem has {problem.n_samples} samples, the Gram matrix {gram.n}")
+    run = Run(settings, problem, gram.team)
+    gram = gram.in_double() if gram.precision == "single" else gram
+    beta = problem.start if settings.start is None else problem.project(settings.start)
+    state = State(problem, gram, beta.copy(), problem.v.copy(), is_stale=bool(beta.any()))
+    with run, blas_on_one_thread():
+        try:
+            if state.is_stale:
+                _rebuild_residual(state)
+            run.objective = objective_of(problem, state.beta, state.residual)
+            status = _until_exact(state, body, run)
+        except Stop as stop:
+            status = stop.status
+        except Cancelled:
+            status = run.why_stopped()
+    if state.is_stale:
+        _rebuild_in_time(state)
+    solution = _conclude(state, status, name, "as asked", run)
+    return replace(solution, report=replace(solution.report, rule=""))
+
+
+def _until_exact(state: State, body: Body, run: Run) -> Status:
+    """Run the body until the residual, free of the rounding of its steps, meets the tolerance."""
+    tol = run.settings.tol
+    best, vain = np.inf, 0
+    while True:
+        stalled = False
+        try:
+            body(state, _AIM * tol, run)
+        except Stop as stop:
+            if stop.status is not Status.STALLED:
+                raise
+            stalled = True
+        state.beta = restore_sums(state.problem, state.beta)
+        if not is_exact(state, tol):
+            refresh(state, tol)
+        violation = state.violation()
+        if violation <= tol or run.gap_is_reached(state):
+            return Status.CONVERGED
+        vain = vain + 1 if stalled or violation > 0.5 * best else 0
+        best = min(best, violation)
+        if vain >= _PATIENCE:
+            return Status.STALLED

@@ -1,0 +1,1 @@
+"""The papers' experiments: their numbers, the runs that repeat them, and the report of both."""

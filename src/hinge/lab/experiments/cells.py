@@ -1,0 +1,257 @@
+"""Cells: one run of one algorithm on one problem. Each leaves a small JSON file, so that nothing runs twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hinge import lab
+from hinge.certificate import certificate
+from hinge.datasets import DataSetNotFound
+from hinge.formulations import c_svc
+from hinge.gram import Gram
+from hinge.io import atomic_write
+from hinge.kernels import Kernel
+from hinge.lab.experiments.data import prepare
+from hinge.lab.race import warm_up
+from hinge.report import Status
+from hinge.settings import Progress, Settings
+from hinge.threads import blas_on_one_thread
+
+# The clock on the wall may show this many times a cell's limit of processor time before the run is ended: others
+# may want the processor too, and that is no fault of the algorithm.
+_WALL_FACTOR = 30.0
+
+# Up to so many kernel values the violation is computed again, in double precision, from β alone.
+_CHECKED_VALUES = 1e8
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What to run.
+
+    Attributes
+    ----------
+    data : str
+        A set, as `hinge.lab.experiments.data.prepare` names them.
+    algorithm : str
+        A name of the laboratory.
+    kernel : str
+        ``"linear"`` or ``"rbf"``.
+    C, gamma : float
+        Parameters of the machine.
+    cache_mb : float
+        Megabytes for kernel rows.
+    shrinking : bool
+        Whether settled samples are set aside.
+    trial : int
+        Trials after the first shuffle the samples, so that they start from other working sets.
+    limit : float
+        Most seconds of processor time.
+    family : str
+        Cells of one family and algorithm grow; after one that meets the limit the larger ones are not run.
+    """
+
+    data: str
+    algorithm: str
+    kernel: str
+    C: float
+    gamma: float = 1.0
+    cache_mb: float = 40.0
+    shrinking: bool = True
+    trial: int = 0
+    limit: float = 60.0
+    family: str = ""
+
+    @property
+    def name(self) -> str:
+        """Name of the cell's file: readable, and different for different cells."""
+        figures = json.dumps({**asdict(self), "limit": 0, "family": ""}, sort_keys=True)
+        digest = hashlib.sha256(figures.encode()).hexdigest()[:8]
+        return f"{self.data.replace(':', '-')}_{self.kernel}_{self.algorithm}_{digest}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a cell went.
+
+    Attributes
+    ----------
+    status : str
+        A `hinge.report.Status`; or ``"limit"``, ``"skipped"`` (a smaller one met the limit), ``"missing"`` (no
+        such data here), ``"uncovered"`` (not a problem for this algorithm), ``"pending"`` (Ctrl-C came first).
+    limit : float
+        The limit that it ran under.
+    n, n_free, n_bounded : int
+        Samples; support vectors that are free and at their bound.
+    iterations, outer_steps, kernel_evaluations : int
+        Work: steps, working sets or rounds, kernel values.
+    seconds, cpu_seconds : float
+        On the wall, of the processor.
+    objective, violation : float
+        Where it ended; the objective is ½ βᵀKβ − vᵀβ.
+    checked : float or None
+        The violation computed again, in double precision, from β alone; None where that would take too long.
+    load : float or None
+        How many programs wanted a processor meanwhile (the system's load average), if it is known.
+    """
+
+    status: str
+    limit: float
+    n: int = 0
+    n_free: int = 0
+    n_bounded: int = 0
+    iterations: int = 0
+    outer_steps: int = 0
+    kernel_evaluations: int = 0
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    objective: float = 0.0
+    violation: float = 0.0
+    checked: float | None = None
+    load: float | None = None
+
+    @property
+    def converged(self) -> bool:
+        """Whether the run came to its end."""
+        return self.status == Status.CONVERGED
+
+    @property
+    def ran_out(self) -> bool:
+        """Whether the limit ended it, or a smaller cell's limit kept it from starting."""
+        return self.status in ("limit", "skipped")
+
+
+Outcomes = dict[Cell, Outcome]
+
+
+def run_cell(cell: Cell) -> Outcome:
+    """Run one cell on one thread and tell how it went.
+
+    Examples
+    --------
+    >>> run_cell(Cell("noise:60", "smo-second-order", "linear", C=0.1)).status
+    'converged'
+    """
+    try:
+        X, y, stretch = prepare(cell.data)
+    except DataSetNotFound:
+        return Outcome("missing", cell.limit)
+    kernel = Kernel(cell.kernel, gamma=cell.gamma / stretch**2)
+    if cell.kernel == "linear" and stretch != 1.0:
+        X = X / stretch  # never packed into bits: no need to stretch
+    if cell.trial:
+        order = np.random.default_rng(cell.trial).permutation(len(y))
+        X, y = X[order], y[order]
+    algorithm = lab.get(cell.algorithm)
+    try:
+        warm_up(algorithm, X, y, kernel, cell.C)
+        return _timed(cell, algorithm, X, y, kernel)
+    except ValueError:
+        return Outcome("uncovered", cell.limit, n=len(y))
+
+
+def _timed(cell: Cell, algorithm: lab.Algorithm, X: Any, y: Any, kernel: Kernel) -> Outcome:
+    gram = Gram(X, kernel, cache_bytes=int(cell.cache_mb * 2**20), threads=1)
+    problem = c_svc(y, C=cell.C)
+    started = time.process_time()
+    ran_out = False
+
+    def is_over(progress: Progress) -> bool:
+        nonlocal ran_out
+        ran_out = time.process_time() - started > cell.limit
+        return ran_out
+
+    settings = Settings(shrinking=cell.shrinking, time_limit=_WALL_FACTOR * cell.limit, callback=is_over)
+    with blas_on_one_thread():
+        solution = algorithm.solve(problem, gram, settings).solution
+    cpu_seconds = time.process_time() - started
+    report = solution.report
+    if report.status is Status.INTERRUPTED and not ran_out:
+        raise KeyboardInterrupt  # it was not the limit: somebody wants to leave
+    was_limited = ran_out or report.status is Status.TIME_LIMIT
+    status = "limit" if was_limited else str(report.status)
+    checked = None
+    if report.n_support * len(y) <= _CHECKED_VALUES:
+        checked = certificate(problem, gram, solution.beta).violation
+    return Outcome(
+        status=status,
+        limit=cell.limit,
+        n=len(y),
+        n_free=report.n_support - report.n_bounded,
+        n_bounded=report.n_bounded,
+        iterations=report.iterations,
+        outer_steps=report.outer_steps,
+        kernel_evaluations=report.kernel_evaluations,
+        seconds=report.seconds,
+        cpu_seconds=cpu_seconds,
+        objective=report.objective,
+        violation=report.violation,
+        checked=checked,
+        load=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+    )
+
+
+def run_cells(
+    cells: Iterable[Cell], folder: Path, on_cell: Callable[[Cell, Outcome], None] = lambda cell, outcome: None
+) -> Outcomes:
+    """Run cells in turn, keeping each outcome in ``folder``; those that are there already are not run again.
+
+    After Ctrl-C no further cell is run; those that are missing then are pending.
+
+    Parameters
+    ----------
+    cells : iterable of Cell
+        What to run.
+    folder : Path
+        Where the outcomes are kept.
+    on_cell : callable, optional
+        Called after each cell.
+
+    Returns
+    -------
+    dict
+        Outcome of every cell.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    outcomes: Outcomes = {}
+    exhausted: set[tuple[str, str]] = set()
+    interrupted = False
+    for cell in cells:
+        outcome = _kept(cell, folder)
+        if outcome is None and (cell.family, cell.algorithm) in exhausted:
+            outcome = Outcome("skipped", cell.limit)
+        elif outcome is None:
+            try:
+                outcome = Outcome("pending", cell.limit) if interrupted else run_cell(cell)
+            except KeyboardInterrupt:
+                interrupted, outcome = True, Outcome("pending", cell.limit)
+            if outcome.status not in ("missing", "pending"):
+                _keep(cell, outcome, folder)
+        if cell.family and outcome.ran_out:
+            exhausted.add((cell.family, cell.algorithm))
+        outcomes[cell] = outcome
+        on_cell(cell, outcome)
+    return outcomes
+
+
+def _kept(cell: Cell, folder: Path) -> Outcome | None:
+    """Return the outcome that an earlier run left, unless that ended by a limit lower than today's."""
+    path = folder / f"{cell.name}.json"
+    if not path.is_file():
+        return None
+    outcome = Outcome(**json.loads(path.read_text())["outcome"])
+    return None if outcome.ran_out and outcome.limit < cell.limit else outcome
+
+
+def _keep(cell: Cell, outcome: Outcome, folder: Path) -> None:
+    with atomic_write(folder / f"{cell.name}.json", "w") as file:
+        json.dump({"cell": asdict(cell), "outcome": asdict(outcome)}, file, indent=1)

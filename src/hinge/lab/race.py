@@ -1,0 +1,152 @@
+"""Races: several algorithms on one problem, each from the same start with a fresh Gram matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from hinge.formulations import c_svc
+from hinge.gram import Gram
+from hinge.kernels import Kernel
+from hinge.lab import Algorithm, Traced, get
+from hinge.settings import Progress, Settings
+
+# The optimum is taken from a run with this share of the tolerance, so that no contestant is its own judge.
+_JUDGE_TOLERANCE = 1e-3
+_JUDGE = "block"
+
+_WARM_SAMPLES = 200
+_WARM_SECONDS = 20.0
+
+#: What has been compiled in this process: algorithm, kernel, storage, precision.
+_warm: set[tuple[str, str, str, str]] = set()
+
+
+@dataclass(frozen=True, eq=False)
+class Race:
+    """How a race went.
+
+    Attributes
+    ----------
+    n_samples, n_features : int
+        Size of the problem.
+    kernel : Kernel
+        Its kernel.
+    C : float
+        Its cost.
+    runs : dict
+        Solution and trace of every contestant.
+    optimum : float
+        The lowest objective that any run reached, the judge's included.
+    """
+
+    n_samples: int
+    n_features: int
+    kernel: Kernel
+    C: float
+    runs: dict[str, Traced]
+    optimum: float
+
+    def gap(self, name: str) -> Any:
+        """Return by how much the objective of a run was above the optimum, relative to it, along its trace."""
+        objective = self.runs[name].trace.objective
+        return np.maximum(objective - self.optimum, 0.0) / max(abs(self.optimum), 1e-300)
+
+
+def warm_up(algorithm: Algorithm, X: Any, y: Any, kernel: Kernel, C: float) -> None:
+    """Have an algorithm compiled before it is timed: run it once on a few of the samples.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Which one.
+    X, y : arrays
+        Samples, and labels of +1 and -1.
+    kernel : Kernel
+        The kernel.
+    C : float
+        The cost.
+    """
+    few = np.unique(np.linspace(0, len(y) - 1, _WARM_SAMPLES).astype(np.int64))
+    gram = Gram(X[few], kernel, cache_bytes=2**24, threads=1)
+    key = (algorithm.name, kernel.label, gram.samples.storage, gram.precision)
+    if key not in _warm and len(np.unique(y[few])) == 2:
+        algorithm.solve(c_svc(y[few], C=C), gram, Settings(time_limit=_WARM_SECONDS))
+        _warm.add(key)
+
+
+def race(
+    X: Any,
+    y: Any,
+    kernel: Kernel,
+    C: float,
+    names: Sequence[str],
+    settings: Settings | None = None,
+    *,
+    cache_bytes: int | None = None,
+    threads: int | None = None,
+    on_progress: Callable[[str, Progress], Any] | None = None,
+) -> Race:
+    """Run several algorithms on one two-class problem.
+
+    Parameters
+    ----------
+    X : array or CSR matrix
+        Samples.
+    y : array of +1 and -1
+        Labels.
+    kernel : Kernel
+        The kernel.
+    C : float
+        The cost.
+    names : sequence of str
+        Algorithms, by their names in the laboratory.
+    settings : Settings, optional
+        Tolerance and limits, the same for all.
+    cache_bytes, threads : int, optional
+        As of `Gram`; each run has its own.
+    on_progress : callable, optional
+        Called with an algorithm's name and where it stands; a true answer ends its run.
+
+    Returns
+    -------
+    Race
+        Solutions, traces and the optimum.
+
+    Raises
+    ------
+    ValueError
+        A name is unknown or given twice.
+
+    Examples
+    --------
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([-1.0, -1.0, 1.0, 1.0])
+    >>> result = race(X, y, Kernel("linear"), 10.0, ["smo-mvp", "block"])
+    >>> {name: bool(result.gap(name)[-1] < 1e-3) for name in result.runs}
+    {'smo-mvp': True, 'block': True}
+    """
+    settings = settings or Settings()
+    algorithms = [get(name) for name in names]
+    if len(set(names)) < len(names):
+        raise ValueError(f"each algorithm runs once, got {', '.join(names)}")
+    problem = c_svc(y, C=C)
+    runs = {}
+    for algorithm in algorithms:
+        warm_up(algorithm, X, problem.v, kernel, C)
+        listening = settings
+        if on_progress is not None:
+            listening = replace(settings, callback=_teller(algorithm.name, on_progress))
+        gram = Gram(X, kernel, cache_bytes=cache_bytes, threads=threads)
+        runs[algorithm.name] = algorithm.solve(problem, gram, listening)
+    gram = Gram(X, kernel, cache_bytes=cache_bytes, threads=threads)
+    strict = replace(settings, tol=_JUDGE_TOLERANCE * settings.tol, callback=None)
+    judged = get(_JUDGE).solve(problem, gram, strict).solution.report.objective
+    optimum = min([judged, *(run.solution.report.objective for run in runs.values())])
+    return Race(X.shape[0], X.shape[1], kernel, C, runs, optimum)
+
+
+def _teller(name: str, on_progress: Callable[[str, Progress], Any]) -> Callable[[Progress], Any]:
+    return lambda progress: on_progress(name, progress)

@@ -1,0 +1,138 @@
+"""Races: several algorithms on one problem, their traces, what is said of them and drawn."""
+
+import numpy as np
+import pytest
+
+from hinge import Gram, Kernel, Settings, certificate
+from hinge.formulations import c_svc
+from hinge.lab import figures
+from hinge.lab.race import race
+from hinge.lab.report import compare_orders, count, fit_exponent, seconds
+from hinge.report import Status
+
+NAMES = ["auto", "smo-mvp", "smo-second-order", "smo-hmg"]
+
+
+@pytest.fixture(scope="module")
+def data():
+    random = np.random.default_rng(3)
+    X = random.normal(size=(150, 4))
+    return X, np.where(X[:, 0] + 0.5 * random.normal(size=150) > 0, 1.0, -1.0)
+
+
+@pytest.fixture(scope="module")
+def result(data):
+    return race(*data, Kernel("rbf", gamma=0.3), 2.0, NAMES, threads=1)
+
+
+def test_everyone_arrives_and_the_certificate_agrees(data, result):
+    X, y = data
+    gram, problem = Gram(X, Kernel("rbf", gamma=0.3)), c_svc(y, C=2.0)
+    assert list(result.runs) == NAMES
+    for name, run in result.runs.items():
+        assert run.solution.report.converged
+        proof = certificate(problem, gram, run.solution.beta)
+        assert proof.violation <= 1e-3
+        # optimum ≤ objective ≤ optimum + duality gap, whoever ran
+        assert result.optimum <= proof.objective + 1e-9
+        assert proof.objective - result.optimum <= proof.gap + 1e-9
+        assert result.gap(name)[-1] < 1e-4
+
+
+def test_traces_only_go_forward(result):
+    for name, run in result.runs.items():
+        trace = run.trace
+        for work in (trace.iterations, trace.kernel_evaluations, trace.seconds):
+            assert (np.diff(work) >= 0).all()
+        assert (result.gap(name) >= 0).all()
+        assert len(trace) == len(result.gap(name))
+
+
+def test_progress_is_told_and_may_end_a_run(data):
+    heard = []
+
+    def listen(name, progress):
+        heard.append(name)
+        return name == "smo-mvp"
+
+    X, y = data
+    stopped = race(X, y, Kernel("rbf", gamma=0.3), 2.0, ["smo-mvp", "smo-hmg"], threads=1, on_progress=listen)
+    assert set(heard) == {"smo-mvp", "smo-hmg"}
+    assert stopped.runs["smo-mvp"].solution.report.status is Status.INTERRUPTED
+    assert stopped.runs["smo-hmg"].solution.report.converged
+
+
+def test_settings_hold_for_all(data):
+    strict = race(*data, Kernel("linear"), 1.0, NAMES, Settings(tol=1e-6), threads=1)
+    assert all(run.solution.report.violation <= 1e-6 for run in strict.runs.values())
+
+
+@pytest.mark.parametrize(
+    ("names", "message"), [(["no-such"], "no algorithm is called 'no-such'"), (["auto", "auto"], "runs once")]
+)
+def test_wrong_names(data, names, message):
+    with pytest.raises(ValueError, match=message):
+        race(*data, Kernel("linear"), 1.0, names)
+
+
+# ---------------------------------------------------------------------- numbers and words
+
+
+def test_the_confidence_interval_covers_as_often_as_it_says():
+    random = np.random.default_rng(0)
+    sizes = np.array([1000.0, 2000.0, 4000.0, 8000.0, 16000.0])
+    fits = [fit_exponent(sizes, sizes**1.9 * np.exp(0.2 * random.normal(size=5))) for _ in range(400)]
+    share = np.mean([abs(fit.value - 1.9) <= fit.half_width for fit in fits])
+    assert 0.92 <= share <= 0.98
+    assert fit_exponent([1.0, 2.0], [1.0, 2.0]) is None
+    assert str(fits[0]).endswith("(5)")
+
+
+def _sure(**values):
+    return {name: (value, value) for name, value in values.items()}
+
+
+def test_orders_are_compared_pair_by_pair():
+    paper = {"A": 1.0, "B": 2.0, "C": 3.0}
+    assert compare_orders(paper, _sure(A=1.0, B=5.0, C=9.0)) == ([], [])
+    assert len(compare_orders(paper, _sure(A=3.0, B=2.0, C=1.0))[0]) == 3
+    assert compare_orders({"A": 1.0, "B": 1.0}, _sure(A=2.0, B=1.0)) == ([], [])  # a tie has no order
+
+
+def test_a_limit_is_only_a_lower_bound():
+    paper = {"A": 1.0, "B": 2.0}
+    limited = (40.0, np.inf)
+    assert compare_orders(paper, {"A": (90.0, 90.0), "B": limited}) == ([], ["A and B"])
+    assert compare_orders(paper, {"A": (30.0, 30.0), "B": limited}) == ([], [])
+    assert compare_orders(paper, {"A": limited, "B": (30.0, 30.0)})[0] == [
+        "A before B in the paper, B before A here"
+    ]
+    assert compare_orders(paper, {"A": limited, "B": limited}) == ([], ["A and B"])
+
+
+def test_numbers_as_text():
+    assert [seconds(value) for value in (0.001234, 12.34, 1234.5, None)] == ["0.00123", "12.3", "1,234", "–"]
+    assert count(1e6) == "1,000,000"
+
+
+# ---------------------------------------------------------------------- pictures
+
+
+def test_no_two_curves_look_alike():
+    looks = [tuple(figures.style(k).values()) for k in range(28)]
+    assert len(set(looks)) == 28
+    assert len({look[:2] for look in looks}) == 28  # colour and line alone tell them apart
+
+
+def test_a_race_is_drawn(result, tmp_path):
+    pytest.importorskip("matplotlib")
+    figures.draw_race(result, tmp_path / "race.png")
+    assert (tmp_path / "race.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_map_has_a_place_for_everything(tmp_path):
+    pytest.importorskip("matplotlib")
+    ratios = np.array([[1.5, np.nan], [-2.0, 0.0]])
+    marks = np.array([["", " •"], [" ×", ""]], dtype=object)
+    figures.draw_map([1.0, 10.0], [0.1, 1.0], [figures.Duel(ratios, "one")], marks, "HMG", tmp_path / "map.png")
+    assert (tmp_path / "map.png").stat().st_size > 1000
