@@ -172,10 +172,10 @@ class Gram:
     # ------------------------------------------------------------------ what solvers ask
 
     def block(self, index: Index) -> Floats:
-        """Return the kernel matrix of the samples ``index``; the next call overwrites it."""
+        """Return the kernel matrix of the samples ``index``, to be read only; the next call may overwrite it."""
         index = np.asarray(index, dtype=np.int64)
         matrix = self._matrix
-        if matrix is not None and len(index) == self.n:
+        if matrix is not None and np.array_equal(index, np.arange(self.n)):
             return matrix
         if matrix is not None or (not self.is_cheap and 2 * len(index) <= self.cache.capacity):
             slots = self.rows(index)

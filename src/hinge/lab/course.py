@@ -22,7 +22,8 @@ from hinge.problem import DualProblem, Vector
 from hinge.report import Solution, Status
 from hinge.samples import Floats
 from hinge.settings import Settings
-from hinge.solvers import _AIM, _PATIENCE, _conclude, _rebuild_in_time, _rebuild_residual
+from hinge.solvers import AIM, PATIENCE
+from hinge.solvers.conclusion import conclude, rebuild_in_time, rebuild_residual
 from hinge.solvers.exactness import is_exact, refresh
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.state import State
@@ -95,7 +96,7 @@ def _conduct(name: str, body: Body, problem: DualProblem, gram: Gram, settings: 
     with run, blas_on_one_thread():
         try:
             if state.is_stale:
-                _rebuild_residual(state)
+                rebuild_residual(state)
             run.objective = objective_of(problem, state.beta, state.residual)
             status = _until_exact(state, body, run)
         except Stop as stop:
@@ -103,8 +104,8 @@ def _conduct(name: str, body: Body, problem: DualProblem, gram: Gram, settings: 
         except Cancelled:
             status = run.why_stopped()
     if state.is_stale:
-        _rebuild_in_time(state)
-    solution = _conclude(state, status, name, "as asked", run)
+        rebuild_in_time(state)
+    solution = conclude(state, status, name, "as asked", run)
     return replace(solution, report=replace(solution.report, rule=""))
 
 
@@ -115,7 +116,7 @@ def _until_exact(state: State, body: Body, run: Run) -> Status:
     while True:
         stalled = False
         try:
-            body(state, _AIM * tol, run)
+            body(state, AIM * tol, run)
         except Stop as stop:
             if stop.status is not Status.STALLED:
                 raise
@@ -128,5 +129,5 @@ def _until_exact(state: State, body: Body, run: Run) -> Status:
             return Status.CONVERGED
         vain = vain + 1 if stalled or violation > 0.5 * best else 0
         best = min(best, violation)
-        if vain >= _PATIENCE:
+        if vain >= PATIENCE:
             return Status.STALLED

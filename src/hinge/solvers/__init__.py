@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from hinge.gram import Gram
-from hinge.optimality import count_support, gap_of, multipliers_of, objective_of, violation_of
+from hinge.optimality import objective_of
 from hinge.problem import DualProblem
-from hinge.report import MESSAGES, Report, Solution, Status
+from hinge.report import Solution, Status
 from hinge.settings import Settings
+from hinge.solvers.conclusion import conclude, rebuild_in_time, rebuild_residual
 from hinge.solvers.exactness import is_exact, needs_double, refresh
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.shrinking import shrinking_block, shrinking_smo
@@ -19,13 +18,10 @@ from hinge.solvers.working_set import ONE_SET
 from hinge.threads import Cancelled, blas_on_one_thread
 
 # Aim a little below the tolerance, so that what rounding moves afterwards stays within it.
-_AIM = 0.9
+AIM = 0.9
 
 # Rounds of refinement without progress before single precision gives way to double.
-_PATIENCE = 3
-
-# After an interrupt, this many seconds may go into the residual of samples that were waiting.
-_LAST_WORK_SECONDS = 0.4
+PATIENCE = 3
 
 _METHODS = {"block": shrinking_block, "smo": shrinking_smo}
 
@@ -69,7 +65,7 @@ def solve(problem: DualProblem, gram: Gram, settings: Settings | None = None) ->
     with run, blas_on_one_thread():
         try:
             if state.is_stale:
-                _rebuild_residual(state)
+                rebuild_residual(state)
             run.objective = objective_of(problem, state.beta, state.residual)
             status = _refine(state, method, run)
         except Stop as stop:
@@ -77,8 +73,8 @@ def solve(problem: DualProblem, gram: Gram, settings: Settings | None = None) ->
         except Cancelled:
             status = run.why_stopped()
     if state.is_stale:
-        _rebuild_in_time(state)
-    return _conclude(state, status, method, reason, run)
+        rebuild_in_time(state)
+    return conclude(state, status, method, reason, run)
 
 
 def _choose_method(problem: DualProblem, gram: Gram, settings: Settings) -> tuple[str, str]:
@@ -98,68 +94,20 @@ def _refine(state: State, method: str, run: Run) -> Status:
     best, vain = np.inf, 0
     while True:
         try:
-            _METHODS[method](state, _AIM * settings.tol, run)
+            _METHODS[method](state, AIM * settings.tol, run)
         except Stop as stop:
             if stop.status is not Status.STALLED or (settings.rule == "mg" and is_exact(state, settings.tol)):
                 raise  # maximum gain may well end without an optimum (Glasmachers & Igel, theorem 7)
         if not is_exact(state, settings.tol):
             refresh(state, settings.tol)
+            run.objective = objective_of(state.problem, state.beta, state.residual)
         violation = state.violation()
         if violation <= settings.tol or run.gap_is_reached(state):
             return Status.CONVERGED
         vain = vain + 1 if violation > 0.5 * best else 0
         best = min(best, violation)
-        if vain >= _PATIENCE:
+        if vain >= PATIENCE:
             if state.gram.precision == "double":
                 return Status.STALLED
             state.gram = state.gram.in_double()
             vain = 0
-
-
-def _rebuild_residual(state: State) -> None:
-    product = state.gram.product(state.problem.coefficients(state.beta))
-    state.residual[:] = (state.problem.v.reshape(-1, state.gram.n) - product).ravel()
-    state.drift = 0.0
-    state.is_stale = False
-    state.lagging = None
-
-
-def _rebuild_in_time(state: State) -> None:
-    """After an interrupt: rebuild the residual if that is quick, so that the report can tell the violation."""
-    deadline = time.perf_counter() + _LAST_WORK_SECONDS
-    state.gram.team.cancelled = lambda: time.perf_counter() > deadline
-    try:
-        _rebuild_residual(state)
-    except Cancelled:
-        pass
-    finally:
-        state.gram.team.cancelled = lambda: False
-
-
-def _conclude(state: State, status: Status, method: str, reason: str, run: Run) -> Solution:
-    problem, gram, beta = state.problem, state.gram, state.beta
-    multipliers = multipliers_of(problem, beta, state.residual)
-    n_support, n_bounded = count_support(problem, beta)
-    unknown = float("nan")
-    report = Report(
-        status=status,
-        message=MESSAGES[status],
-        solver=method,
-        rule=run.settings.rule if method == "smo" else "second_order",
-        reason=reason,
-        precision=gram.precision,
-        storage=gram.samples.storage,
-        iterations=run.iterations,
-        outer_steps=run.outer_steps,
-        violation=unknown if state.is_stale else violation_of(problem, beta, state.residual),
-        objective=run.objective if state.is_stale else objective_of(problem, beta, state.residual),
-        gap=unknown if state.is_stale else gap_of(problem, beta, state.residual, multipliers),
-        n_support=n_support,
-        n_bounded=n_bounded,
-        kernel_evaluations=gram.counts.evaluations,
-        cache_hits=gram.counts.hits,
-        cache_misses=gram.counts.misses,
-        cache_bytes=gram.counts.bytes,
-        seconds=run.seconds,
-    )
-    return Solution(beta, state.residual, multipliers, report)

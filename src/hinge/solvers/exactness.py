@@ -42,7 +42,8 @@ def needs_double(problem: DualProblem, gram: Gram, tol: float) -> bool:
 
 def is_exact(state: State, tol: float) -> bool:
     """Whether rounding cannot have moved the residual by a relevant share of ``tol``."""
-    return state.drift <= _DRIFT_ALLOWED * tol
+    has_been_computed = state.gram.precision == "double" or state.reference is not None
+    return has_been_computed and state.drift <= _DRIFT_ALLOWED * tol
 
 
 def refresh(state: State, tol: float) -> None:

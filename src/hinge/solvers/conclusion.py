@@ -1,0 +1,66 @@
+"""The end of a run: the residual made whole again, and the report."""
+
+from __future__ import annotations
+
+import time
+
+from hinge.optimality import count_support, gap_of, multipliers_of, objective_of, violation_of
+from hinge.report import MESSAGES, Report, Solution, Status
+from hinge.solvers.run import Run
+from hinge.solvers.state import State
+from hinge.threads import Cancelled
+
+# After an interrupt, this many seconds may go into the residual of samples that were waiting.
+_LAST_WORK_SECONDS = 0.4
+
+
+def rebuild_residual(state: State) -> None:
+    """Compute the residual of every sample from β."""
+    product = state.gram.product(state.problem.coefficients(state.beta))
+    state.residual[:] = (state.problem.v.reshape(-1, state.gram.n) - product).ravel()
+    state.drift = 0.0
+    state.is_stale = False
+    state.lagging = None
+
+
+def rebuild_in_time(state: State) -> None:
+    """After an interrupt: rebuild the residual if that is quick, so that the report can tell the violation."""
+    deadline = time.perf_counter() + _LAST_WORK_SECONDS
+    state.gram.team.cancelled = lambda: time.perf_counter() > deadline
+    try:
+        rebuild_residual(state)
+    except Cancelled:
+        pass
+    finally:
+        state.gram.team.cancelled = lambda: False
+
+
+def conclude(state: State, status: Status, method: str, reason: str, run: Run) -> Solution:
+    """Report on the point that a run ended at."""
+    problem, gram, beta = state.problem, state.gram, state.beta
+    multipliers = multipliers_of(problem, beta, state.residual)
+    n_support, n_bounded = count_support(problem, beta)
+    unknown = float("nan")
+    report = Report(
+        status=status,
+        message=MESSAGES[status],
+        solver=method,
+        rule=run.settings.rule if method == "smo" else "second_order",
+        reason=reason,
+        precision=gram.precision,
+        storage=gram.samples.storage,
+        iterations=run.iterations,
+        outer_steps=run.outer_steps,
+        violation=unknown if state.is_stale else violation_of(problem, beta, state.residual),
+        # Where rounding has touched the residual, the sum of changes since it was exact is the better figure.
+        objective=run.objective if state.is_stale or state.drift else objective_of(problem, beta, state.residual),
+        gap=unknown if state.is_stale else gap_of(problem, beta, state.residual, multipliers),
+        n_support=n_support,
+        n_bounded=n_bounded,
+        kernel_evaluations=gram.counts.evaluations,
+        cache_hits=gram.counts.hits,
+        cache_misses=gram.counts.misses,
+        cache_bytes=gram.counts.bytes,
+        seconds=run.seconds,
+    )
+    return Solution(beta, state.residual, multipliers, report)
