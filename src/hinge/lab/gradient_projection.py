@@ -152,6 +152,7 @@ def _climb(
     first_step = figures[1]
     while True:
         _project(g, group, n_groups, u)
+        _project(u, group, n_groups, u)  # where g is all but constant, rounding would outweigh what is left
         if not _mark_inside(u, beta, lo, hi, stays):  # line 11
             return False
         if _spread(u, group, n_groups) <= tol or figures[1] >= max_steps:
@@ -164,6 +165,7 @@ def _climb(
             if turn != 0:
                 for k in range(u.shape[0]):
                     bent[k] = u[k] - overlap / turn * last_u[k]
+                _project(bent, group, n_groups, bent)
                 if np.dot(bent, g) > 0 and _mark_inside(bent, beta, lo, hi, stays):
                     u[:] = bent
                 stays[:] = True
