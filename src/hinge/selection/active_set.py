@@ -46,8 +46,8 @@ _SPARE_SHARE, _SPARE = 0.5, 64
 # Violators freed between two updates of all residuals.
 _MOST_FREED = 16
 
-# Changes of the free set before giving up, for each variable.
-_CHANGES_PER_VARIABLE = 4
+# Work before giving up, in multiplications for each pair of variables.
+_MOST_WORK = 60.0
 
 
 class ActiveSet:
@@ -140,15 +140,18 @@ class ActiveSet:
                 return False
         return self._drag(np.asarray(dragged, dtype=np.int64), np.zeros(len(dragged)))
 
-    def settle(self, tol: float) -> bool:
-        """Free what violates until the violation is at most ``tol``; return whether it got there."""
+    def settle(self, tol: float, patience: float = 1.0) -> bool:
+        """Free what violates until the violation is at most ``tol``; return whether it got there.
+
+        Where very many variables become free pair steps are better, and it gives up; with more ``patience`` later.
+        """
         problem = self.problem
         self.n_changes = 0
         while True:
             code, self._n_free, changes = settle(
                 self.kernel, self.beta, self.residual, problem.lo, problem.hi, problem.group, problem.n_groups,
                 self._members, self._n_free, self._inverse, tol,
-                _CHANGES_PER_VARIABLE * problem.n_variables, _MOST_FREED,
+                patience * _MOST_WORK * problem.n_variables**2, _MOST_FREED,
             )  # fmt: skip
             self.n_changes += changes
             if code != TOO_MANY or self._n_free >= min(MOST_FREE, problem.n_variables):

@@ -253,7 +253,7 @@ def _enter(
 @compiled
 def settle(
     kernel: Any, beta: Any, residual: Any, lo: Any, hi: Any, group: Any, n_groups: int, members: Any, n_free: int,
-    inverse: Any, tol: float, most_changes: int, most_freed: int,
+    inverse: Any, tol: float, most_work: float, most_freed: int,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Free what violates until the violation is at most ``tol``.
 
@@ -267,7 +267,7 @@ def settle(
     nobody, no_pace = np.empty(0, np.int64), np.empty(0)
     levels = np.zeros(max(n_groups, 1))
     wrong, before = np.zeros(n_variables), beta.copy()
-    least, vain, changes = np.inf, 0, 0
+    least, vain, changes, work_done = np.inf, 0, 0, 0.0
     while True:
         # To the optimum of the free variables: they are there but for rounding, unless this is the beginning.
         size = n_groups + n_free
@@ -291,7 +291,7 @@ def settle(
             least, vain = violation, 0
         else:
             vain += 1
-        if vain > _PATIENCE or changes > most_changes:
+        if vain > _PATIENCE or work_done > most_work:
             return VAIN, n_free, changes
         # Free what violates most, one after the other.
         _set_levels(residual, members, n_free, group, n_groups, levels)
@@ -332,7 +332,8 @@ def settle(
                 work,
             )
             changes += dropped + 1
-            if not ok:
+            work_done += (dropped + 1.0) * n_free * n_free
+            if not ok or work_done > most_work:
                 _catch_up(kernel, residual, beta, before, touched[:n_touched])
                 return VAIN, n_free, changes
         _catch_up(kernel, residual, beta, before, touched[:n_touched])

@@ -27,6 +27,9 @@ from hinge.threads import blas_on_one_thread
 # Pair steps on the whole matrix, for each variable, before something else is tried.
 _PAIRS_PER_VARIABLE = 10
 
+# Where pair steps did not suffice an active set may take longer: it is the last resort but one.
+_PATIENCE_AFTER_PAIRS = 10.0
+
 # What a pair step costs for every variable, and how many more of them the next problem takes than the last did.
 _SECONDS_PER_PAIR_AND_VARIABLE = 1.2e-9
 _GROWTH_OF_PAIRS = 4.0
@@ -111,7 +114,7 @@ class Chain:
         if is_optimal:
             return answer(beta, "pairs")
         last = _new_active_set(kernel, problem, beta) if settings.max_iter is None else None
-        if last is None or not last.settle(_AIM * settings.tol):
+        if last is None or not last.settle(_AIM * settings.tol, _PATIENCE_AFTER_PAIRS):
             return None
         self._active, steps = last, steps + last.n_changes
         return answer(last.settled(), "active set")

@@ -150,13 +150,15 @@ def _remember_decisions(
     """Let the estimator answer for the fold's own parts from kernel values that are there already."""
     compute = estimator._decide
 
+    coefficients = np.zeros((len(machines), len(fold.train)))
+    for row, machine in zip(coefficients, machines, strict=True):
+        row[machine.samples] = machine.coefficients
+    used = np.flatnonzero(coefficients.any(axis=0))
+    support, coefficients = fold.train[used], coefficients[:, used]
+    intercepts = np.array([machine.intercept for machine in machines])
+
     def image(rows: Index) -> Vector:
-        columns = []
-        for machine in machines:
-            used = np.flatnonzero(machine.coefficients)
-            support = fold.train[machine.samples[used]]
-            columns.append(values.image(rows, support, machine.coefficients[used]) + machine.intercept)
-        return np.column_stack(columns)
+        return values.image(rows, support, coefficients) + intercepts
 
     def decide(X: Any) -> Vector:
         if X is fold.test_part[0]:

@@ -88,6 +88,12 @@ class GridSearch(BaseSearchCV):  # type: ignore[misc]
         Whether every kernel value was computed once. False where the matrix of all samples does not fit into the
         estimator's ``cache_size``: then folds share a cache of rows.
 
+    Notes
+    -----
+    Not shared, but fitted fold by fold: machines with ``probability=True``. A kernel that is not positive
+    semi-definite (``"sigmoid"``) has no unique solution; its fits start afresh. ``callback`` and ``verbose`` of
+    the estimator are for its own ``fit``: a search does not call them.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

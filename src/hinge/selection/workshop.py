@@ -13,6 +13,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_sample_weight
 
+from hinge.accumulate import gather
 from hinge.estimators.base import KernelMachine
 from hinge.estimators.inputs import cache_bytes
 from hinge.gram import TILE_ROWS, Counts, Gram
@@ -20,7 +21,6 @@ from hinge.kernels import Kernel
 from hinge.memory import default_cache_bytes
 from hinge.problem import Vector
 from hinge.samples import Floats, Index
-from hinge.selection.products import weighted_sums
 from hinge.threads import Team, blas_on_one_thread
 
 if TYPE_CHECKING:
@@ -214,12 +214,15 @@ class KernelValues:
         )
 
     def image(self, rows: Index, support: Index, coefficients: Vector) -> Vector:
-        """Return Σ coefficient · k(support, row) for each of the rows, in double precision."""
-        if self._matrix is None:
-            whole = np.zeros(self._on_demand.n)
-            whole[support] = coefficients
-            return self._on_demand.product(whole, rows)
-        return weighted_sums(self._matrix, rows, support, coefficients)
+        """Return Σ coefficient · k(support, row) in double precision: a line for each row, a column a machine."""
+        if self._matrix is not None:
+            block = np.empty((len(rows), len(support)))
+            gather(self._matrix, rows, support, block)
+            with blas_on_one_thread():
+                return np.asarray(block @ coefficients.T)
+        whole = np.zeros((len(coefficients), self._on_demand.n))
+        whole[:, support] = coefficients
+        return np.column_stack([self._on_demand.product(row, rows) for row in whole])
 
 
 def _own(gram: Gram) -> Gram:
