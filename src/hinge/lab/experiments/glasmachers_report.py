@@ -58,7 +58,7 @@ _WHY_TIME = (
     "Time depends on what a kernel row costs beside the search for a pair. A row of this data costs little on "
     "today's processors, so that saving rows, which is what HMG does, gains little; and production's search by "
     "gain costs "
-    "about ten times as much a step as its second-order rule, because it is not vectorised."
+    "several times as much a step as its second-order rule, because it is not vectorised."
 )
 _WHY_ROWS = (
     "The laboratory's variants never set samples aside. The paper explains much of the cost of its one-row "
@@ -135,7 +135,7 @@ def _compare(
 
 
 def _part(rows: int, problem: Problem) -> str:
-    return problem.name if rows == problem.rows else f"{rows:,} rows of {problem.name}"
+    return problem.name if rows in (0, problem.rows) else f"{rows:,} rows of {problem.name}"
 
 
 # ---------------------------------------------------------------------- the tables
