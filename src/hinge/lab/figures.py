@@ -237,6 +237,7 @@ def draw_bars(groups: Mapping[str, Mapping[str, float | None]], label: str, path
         colour = _COLOURS[k % len(_COLOURS)]
         axis.bar(places, values, width * 0.92, label=method, color=colour, hatch=hatches[k % 7], edgecolor="white")
     axis.set_xticks(range(len(groups)), list(groups))
+    axis.set_xlim(-0.6, len(groups) - 0.4)
     known = [value for values in groups.values() for value in values.values() if value]
     axis.set_ylabel(label)
     if known and max(known) > _LOGARITHMIC_FROM * min(known):
