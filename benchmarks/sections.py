@@ -262,7 +262,7 @@ def grid(_: str, records: list[Record]) -> Section:
         Goal("Cells whose score differs by more than the samples on the boundary", total, 0, at_most=True),
     ]
     note = (
-        "Runs named tight have a tolerance of 1e-6. A sample is on the boundary if a decision is within 1e-3 of 0, "
+        "Runs named tight have a tolerance of 1e-6. A sample is on the boundary if a decision is within 1e-3 of 0 "
         "or within 2e-6 C: LIBSVM's kernel values in single precision leave a violation of that size, always."
     )
     return Section([table], goals, [note])
