@@ -158,10 +158,10 @@ class ActiveSet:
                 return bool(code == SETTLED)
             self._make_room(self._n_free)
 
-    def settled(self) -> Vector:
-        """Return a copy of the point, with rounding taken out of it."""
+    def settled(self) -> tuple[Vector, Vector]:
+        """Return copies of the point and its residual, with rounding taken out of them."""
         self.refresh()
-        return self.beta.copy()
+        return self.beta.copy(), self.residual.copy()
 
     def refresh(self) -> None:
         """Take rounding out of the point: what the sums lack goes to the free variables, the residual is new."""

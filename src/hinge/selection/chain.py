@@ -77,14 +77,12 @@ class Chain:
 
     def solve(self, problem: DualProblem, gram: Gram, settings: Settings) -> Solution:
         """Solve the next problem of the chain."""
-        kernel = matrix_of(gram)
-        solution = start = None
-        if self._is_continued(problem):
-            start = problem.project(stretched(problem, *self.last))
+        kernel, solution = matrix_of(gram), None
         if kernel is not None and self._is_convex and np.isfinite(problem.hi - problem.lo).all():
-            solution = self._on_matrix(problem, kernel, gram, settings, start)
+            solution = self._on_matrix(problem, kernel, gram, settings)
         if solution is None:
             self._active = None
+            start = stretched(problem, *self.last) if self._is_continued(problem) else None
             solution = solve(problem, gram, replace(settings, start=start))
         self._problem, self._solution = problem, solution
         return solution
@@ -92,32 +90,31 @@ class Chain:
     def _is_continued(self, problem: DualProblem) -> bool:
         return self._is_convex and self._problem is not None and self._problem.n_variables == problem.n_variables
 
-    def _on_matrix(
-        self, problem: DualProblem, kernel: Floats, gram: Gram, settings: Settings, start: Vector | None
-    ) -> Solution | None:
+    def _on_matrix(self, problem: DualProblem, kernel: Floats, gram: Gram, settings: Settings) -> Solution | None:
         """Solve by an active set or by pair steps on the whole matrix; None where neither gets there."""
         started, steps = time.perf_counter(), 0
 
-        def answer(beta: Vector, method: str) -> Solution | None:
-            found = certified(problem, gram, beta, residual_of(kernel, problem, beta), steps, method, started)
+        def answer(beta: Vector, residual: Vector, method: str) -> Solution | None:
+            found = certified(problem, gram, beta, residual, steps, method, started)
             return found if found.report.violation <= settings.tol else None
 
-        active = self._followed(problem, kernel) if start is not None and self._is_promising(problem) else None
+        is_continued = self._is_continued(problem)
+        active = self._followed(problem, kernel) if is_continued and self._is_promising(problem) else None
         if active is not None and active.settle(_AIM * settings.tol):
             self._active, steps = active, active.n_changes
-            return answer(active.settled(), "active set")
+            return answer(*active.settled(), "active set")
         self._active = None
-        beta = problem.start.copy() if start is None else start.copy()
+        beta = problem.project(stretched(problem, *self.last)) if is_continued else problem.start.copy()
         limit = min(_PAIRS_PER_VARIABLE * len(beta), settings.max_iter or len(beta) ** 2)
         tol = _AIM_OF_PAIRS * settings.tol
         is_optimal, steps = pairs_on_matrix(kernel, gram.diagonal, problem, beta, tol, limit)
         if is_optimal:
-            return answer(beta, "pairs")
+            return answer(beta, residual_of(kernel, problem, beta), "pairs")
         last = _new_active_set(kernel, problem, beta) if settings.max_iter is None else None
         if last is None or not last.settle(_AIM * settings.tol, _PATIENCE_AFTER_PAIRS):
             return None
         self._active, steps = last, steps + last.n_changes
-        return answer(last.settled(), "active set")
+        return answer(*last.settled(), "active set")
 
     def _followed(self, problem: DualProblem, kernel: Floats) -> ActiveSet | None:
         old, solution = self.last
