@@ -263,7 +263,7 @@ def grid(_: str, records: list[Record]) -> Section:
     ]
     note = (
         "Runs named tight have a tolerance of 1e-6. A sample is on the boundary if a decision is within 1e-3 of 0 "
-        "or within 2e-6 C: LIBSVM's kernel values in single precision leave a violation of that size, always."
+        "or within 2e-6 C: true violations of that size were seen in LIBSVM's solutions at any tolerance."
     )
     return Section([table], goals, [note])
 

@@ -97,6 +97,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         self._sigmoids = np.array(fitted)
 
     def _class_weights(self, data: TrainingData) -> Vector:
+        if self.class_weight is None:
+            return np.ones(len(self.classes_))
         if isinstance(self.class_weight, str):  # "balanced", by total weight instead of by count
             totals = np.bincount(self._codes, data.weights)
             return np.asarray(totals.sum() / (len(totals) * totals))
