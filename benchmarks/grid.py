@@ -3,8 +3,9 @@
 Contenders take turns in fresh processes, each with all cores: Hinge's `GridSearch`, ``GridSearchCV`` over
 scikit-learn's SVC, and ``GridSearchCV`` over that of scikit-learn-intelex, on the same folds. Two more runs, at a
 tight tolerance, compare the scores of every cell; Hinge counts the samples whose decision is within 1e-3 of zero,
-which may fall on either side, or within 2e-6 C: LIBSVM keeps kernel values in single precision, which is probably why
-the true violation of its solutions grows with C (0.01 to 0.04 seen at C = 2^15, whatever the tolerance).
+which may fall on either side, or within 2e-6 C: LIBSVM keeps kernel values in single precision, and probably for
+that reason the true violation of its solutions grows with C (0.01 to 0.04 were seen at C = 2^15, whatever the
+tolerance).
 """
 
 from __future__ import annotations
