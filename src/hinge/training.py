@@ -35,8 +35,8 @@ _SHARE_FOR_MATRIX = 0.5
 # Beyond this many samples machines ask for too few of the rows to compute them all.
 _MOST_SHARED = 6000
 
-# Kernel evaluations that all machines together may take for polishing: about a hundredth of a second.
-_POLISHING_EVALUATIONS = 4e6
+# Kernel evaluations that all machines together may take for polishing: a few milliseconds.
+_POLISHING_EVALUATIONS = 1e6
 
 # How often a solver that claims convergence where there is none is asked to go on.
 _MOST_TRIES = 3
