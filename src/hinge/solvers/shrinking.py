@@ -32,7 +32,7 @@ _WORTHWHILE = 0.8
 _NEAR_MARGIN = 0.3
 
 # Block solver: an active set is solved a decade further than all samples are yet; then the rest is looked at. One
-# that fits a working set is solved further: its pair steps cost less than its matrix, which the next one needs anew.
+# that fits a working set is solved further: its pair steps cost less than its matrix, computed anew for the next.
 _ACTIVE_SHARE, _SMALL_ACTIVE_SHARE = 0.1, 0.02
 
 # Pairwise solver: LIBSVM shrinks every so many steps and looks at everything again at ten times the tolerance.
