@@ -63,7 +63,7 @@ class Settings:
     callback : callable, optional
         Called with a `Progress` after each outer step; a true answer stops the run.
     start : array, optional
-        β to start from; it is projected onto the constraints.
+        β to start from; it is made feasible, variables at their bounds staying there as far as possible.
 
     Examples
     --------

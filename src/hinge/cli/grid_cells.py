@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge.cli.data import Samples, compact
-from hinge.cli.folds import GlibcRandom, plain_folds, stratified_folds
+from hinge.cli.folds import GlibcRandom
 from hinge.cli.grid_points import Point
-from hinge.cli.machines import group_classes
+from hinge.cli.machines import folds_of, group_classes
 from hinge.cli.options import Parsed
 from hinge.cli.parameters import Parameters
 from hinge.cli.tables import TRAIN
@@ -68,10 +68,8 @@ class Problem:
     def folds(self) -> list[Index]:
         """Return the folds of ``svm-train -v``."""
         n = self.samples.n
-        n_folds = min(self.n_folds, n)
-        if self.parameters.is_classifier and n_folds < n:
-            return stratified_folds(group_classes(self.samples.labels())[1], n_folds, GlibcRandom())
-        return plain_folds(n, n_folds, GlibcRandom())
+        labels = self.samples.labels() if self.parameters.is_classifier else None
+        return folds_of(labels, n, min(self.n_folds, n), GlibcRandom())
 
     def class_numbers(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the classes in LIBSVM's order, to which ties go, and the number of every sample's class."""

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from hinge.cli.folds import GlibcRandom, plain_folds
+from hinge.cli.folds import GlibcRandom, plain_folds, stratified_folds
 from hinge.cli.parameters import Parameters
 from hinge.formulations import InfeasibleNuError, c_svc, epsilon_svr, nu_svc, nu_svr, one_class
 from hinge.gram import Gram
@@ -211,6 +211,13 @@ def group_classes(labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[ND
     if order.tolist() == [-1, 1]:
         order = order[::-1]
     return order, [np.flatnonzero(labels == label) for label in order]
+
+
+def folds_of(labels: NDArray[np.int64] | None, n: int, n_folds: int, random: GlibcRandom) -> list[Index]:
+    """Return the folds of ``svm-train -v``: stratified where there are labels and it is not leave-one-out."""
+    if labels is not None and n_folds < n:
+        return stratified_folds(group_classes(labels)[1], n_folds, random)
+    return plain_folds(n, n_folds, random)
 
 
 def plan(trainer: Trainer, samples: Index, random: GlibcRandom) -> Plan:

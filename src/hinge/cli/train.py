@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from hinge.cli.data import Samples, compact, default_model_name, leave, read_samples
-from hinge.cli.folds import GlibcRandom, plain_folds, stratified_folds
-from hinge.cli.machines import Job, Plan, Trainer, group_classes, plan, solve_all
+from hinge.cli.folds import GlibcRandom
+from hinge.cli.machines import Job, Plan, Trainer, folds_of, plan, solve_all
 from hinge.cli.options import EXIT_FAILURE, EXIT_OK, Parsed
 from hinge.cli.parameters import Parameters
 from hinge.cli.probabilities import calibrated, predict
@@ -84,9 +84,7 @@ class _Session:
                 file=sys.stderr,
             )
             n_folds = n
-        if self.trainer.parameters.is_classifier and n_folds < n:
-            return stratified_folds(group_classes(self.trainer.labels)[1], n_folds, random)
-        return plain_folds(n, n_folds, random)
+        return folds_of(self.trainer.labels if self.trainer.parameters.is_classifier else None, n, n_folds, random)
 
     def _warn_of_weights(self, plans: Sequence[Plan]) -> None:
         if not self.trainer.parameters.is_classifier:

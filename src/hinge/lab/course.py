@@ -17,17 +17,15 @@ import numpy as np
 
 from hinge.gram import Gram
 from hinge.lab.registry import Algorithm
-from hinge.optimality import objective_of
-from hinge.problem import DualProblem, Vector
+from hinge.problem import DualProblem
 from hinge.report import Solution, Status
 from hinge.samples import Floats
 from hinge.settings import Settings
 from hinge.solvers import AIM, PATIENCE
-from hinge.solvers.conclusion import conclude, rebuild_in_time, rebuild_residual
+from hinge.solvers.conclusion import conclude, conduct
 from hinge.solvers.exactness import is_exact, refresh
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.state import State
-from hinge.threads import Cancelled, blas_on_one_thread
 
 #: Moves a state until its violation is at most the tolerance, or raises `Stop`.
 Body = Callable[[State, float, Run], None]
@@ -79,32 +77,10 @@ def row_of(state: State, variable: int) -> Floats:
     return state.gram.cache.rows[slot]
 
 
-def restore_sums(problem: DualProblem, beta: Vector) -> Vector:
-    """Return β with its groups' sums as they should be; what is at a bound stays there."""
-    is_held = (beta <= problem.lo) | (beta >= problem.hi)
-    lo, hi = np.where(is_held, beta, problem.lo), np.where(is_held, beta, problem.hi)
-    return replace(problem, lo=lo, hi=hi).project(beta)
-
-
 def _conduct(name: str, body: Body, problem: DualProblem, gram: Gram, settings: Settings) -> Solution:
-    if problem.n_samples != gram.n:
-        raise ValueError(f"the problem has {problem.n_samples} samples, the Gram matrix {gram.n}")
     run = Run(settings, problem, gram.team)
     gram = gram.in_double() if gram.precision == "single" else gram
-    beta = problem.start if settings.start is None else problem.project(settings.start)
-    state = State(problem, gram, beta.copy(), problem.v.copy(), is_stale=bool(beta.any()))
-    with run, blas_on_one_thread():
-        try:
-            if state.is_stale:
-                rebuild_residual(state)
-            run.objective = objective_of(problem, state.beta, state.residual)
-            status = _until_exact(state, body, run)
-        except Stop as stop:
-            status = stop.status
-        except Cancelled:
-            status = run.why_stopped()
-    if state.is_stale:
-        rebuild_in_time(state)
+    state, status = conduct(problem, gram, run, lambda state: _until_exact(state, body, run))
     solution = conclude(state, status, name, "as asked", run)
     return replace(solution, report=replace(solution.report, rule=""))
 
@@ -121,7 +97,7 @@ def _until_exact(state: State, body: Body, run: Run) -> Status:
             if stop.status is not Status.STALLED:
                 raise
             stalled = True
-        state.beta = restore_sums(state.problem, state.beta)
+        state.beta = state.problem.near(state.beta)
         if not is_exact(state, tol):
             refresh(state, tol)
         violation = state.violation()

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from hinge.lab.course import ANY_GROUPS, laboratory, restore_sums
+from hinge.lab.course import ANY_GROUPS, laboratory
 from hinge.lab.subproblem import Subproblem, extract
 from hinge.problem import DualProblem, Vector
 from hinge.report import Status
@@ -85,7 +85,7 @@ def _at_its_bounds(problem: DualProblem, answer: Any) -> Vector:
     to_hi, to_lo = slack[g : g + n], slack[g + n :]
     pull_hi, pull_lo = dual[g : g + n], dual[g + n :]
     beta = np.where(to_hi < pull_hi, problem.hi, np.where(to_lo < pull_lo, problem.lo, beta))
-    return restore_sums(problem, beta)
+    return problem.near(beta)
 
 
 def interior_point(state: State, tol: float, run: Run) -> None:

@@ -81,6 +81,33 @@ def can_drop(inverse: Any, members: Any, n_free: int, group: Any, n_groups: int,
 
 
 @compiled
+def _first_bound(
+    length: float,
+    factor: float,
+    direction: Any,
+    n_groups: int,
+    members: Any,
+    n_free: int,
+    beta: Any,
+    lo: Any,
+    hi: Any,
+) -> tuple[float, int]:
+    """How far the free variables go along ``factor * direction``, ``length`` at most; who stops them, or -1."""
+    first = -1
+    for f in range(n_free):
+        t, d = members[f], factor * direction[n_groups + f]
+        if d > 0:
+            reach = (hi[t] - beta[t]) / d
+        elif d < 0:
+            reach = (lo[t] - beta[t]) / d
+        else:
+            continue
+        if reach < length:
+            length, first = max(reach, 0.0), f
+    return length, first
+
+
+@compiled
 def _walk(
     beta: Any, lo: Any, hi: Any, group: Any, n_groups: int, members: Any, n_free: int, inverse: Any,
     direction: Any, dragged: Any, pace: Any, column: Any,
@@ -91,17 +118,7 @@ def _walk(
     """
     dropped = 0
     while True:
-        length, first = 1.0, -1
-        for f in range(n_free):
-            t, d = members[f], direction[n_groups + f]
-            if d > 0:
-                reach = (hi[t] - beta[t]) / d
-            elif d < 0:
-                reach = (lo[t] - beta[t]) / d
-            else:
-                continue
-            if reach < length:
-                length, first = max(reach, 0.0), f
+        length, first = _first_bound(1.0, 1.0, direction, n_groups, members, n_free, beta, lo, hi)
         for f in range(n_free):
             t = members[f]
             beta[t] = min(max(beta[t] + length * direction[n_groups + f], lo[t]), hi[t])
@@ -200,17 +217,7 @@ def _enter(
     while True:
         own = hi[entrant] - beta[entrant] if sign > 0 else beta[entrant] - lo[entrant]
         best = wanted / curvature if curvature > dependent else np.inf
-        length, first = min(own, best), -1
-        for f in range(n_free):
-            t, d = members[f], -sign * pull[n_groups + f]
-            if d > 0:
-                reach = (hi[t] - beta[t]) / d
-            elif d < 0:
-                reach = (lo[t] - beta[t]) / d
-            else:
-                continue
-            if reach < length:
-                length, first = max(reach, 0.0), f
+        length, first = _first_bound(min(own, best), -sign, pull, n_groups, members, n_free, beta, lo, hi)
         if not length < np.inf:
             return False, False, n_free, dropped
         for f in range(n_free):

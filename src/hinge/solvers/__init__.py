@@ -9,13 +9,12 @@ from hinge.optimality import objective_of
 from hinge.problem import DualProblem
 from hinge.report import Solution, Status
 from hinge.settings import Settings
-from hinge.solvers.conclusion import conclude, rebuild_in_time, rebuild_residual
+from hinge.solvers.conclusion import conclude, conduct
 from hinge.solvers.exactness import is_exact, needs_double, refresh
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.shrinking import shrinking_block, shrinking_smo
 from hinge.solvers.state import State
 from hinge.solvers.working_set import ONE_SET
-from hinge.threads import Cancelled, blas_on_one_thread
 
 # Aim a little below the tolerance, so that what rounding moves afterwards stays within it.
 AIM = 0.9
@@ -54,26 +53,11 @@ def solve(problem: DualProblem, gram: Gram, settings: Settings | None = None) ->
     (array([ 0., -2.,  2.,  0.]), array([-3.]), 'converged')
     """
     settings = settings or Settings()
-    if problem.n_samples != gram.n:
-        raise ValueError(f"the problem has {problem.n_samples} samples, the Gram matrix {gram.n}")
     method, reason = _choose_method(problem, gram, settings)
     run = Run(settings, problem, gram.team)
     if gram.precision == "single" and needs_double(problem, gram, settings.tol):
         gram = gram.in_double()
-    beta = problem.start if settings.start is None else problem.near(settings.start)
-    state = State(problem, gram, beta.copy(), problem.v.copy(), is_stale=bool(beta.any()))
-    with run, blas_on_one_thread():
-        try:
-            if state.is_stale:
-                rebuild_residual(state)
-            run.objective = objective_of(problem, state.beta, state.residual)
-            status = _refine(state, method, run)
-        except Stop as stop:
-            status = stop.status
-        except Cancelled:
-            status = run.why_stopped()
-    if state.is_stale:
-        rebuild_in_time(state)
+    state, status = conduct(problem, gram, run, lambda state: _refine(state, method, run))
     return conclude(state, status, method, reason, run)
 
 

@@ -1,20 +1,64 @@
-"""The end of a run: the residual made whole again, and the report."""
+"""Around a method: where a run starts, the ways it ends, the residual made whole again, and the report."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
+from hinge.gram import Gram
 from hinge.optimality import count_support, gap_of, multipliers_of, objective_of, violation_of
+from hinge.problem import DualProblem
 from hinge.report import MESSAGES, Report, Solution, Status
-from hinge.solvers.run import Run
+from hinge.solvers.run import Run, Stop
 from hinge.solvers.state import State
-from hinge.threads import Cancelled
+from hinge.threads import Cancelled, blas_on_one_thread
 
 # After an interrupt, this many seconds may go into the residual of samples that were waiting.
 _LAST_WORK_SECONDS = 0.4
 
 
-def rebuild_residual(state: State) -> None:
+def conduct(
+    problem: DualProblem, gram: Gram, run: Run, advance: Callable[[State], Status]
+) -> tuple[State, Status]:
+    """Start where the settings say, let ``advance`` move the state, and catch whatever ends it.
+
+    Parameters
+    ----------
+    problem : DualProblem
+        What to solve.
+    gram : Gram
+        Its kernel values.
+    run : Run
+        Clock and limits.
+    advance : callable
+        Moves a state and says how that ended.
+
+    Returns
+    -------
+    State, Status
+        The last point, with its residual up to date if there was time for it, and how the run ended.
+    """
+    if problem.n_samples != gram.n:
+        raise ValueError(f"the problem has {problem.n_samples} samples, the Gram matrix {gram.n}")
+    start = run.settings.start
+    beta = problem.start if start is None else problem.near(start)
+    state = State(problem, gram, beta.copy(), problem.v.copy(), is_stale=bool(beta.any()))
+    with run, blas_on_one_thread():
+        try:
+            if state.is_stale:
+                _rebuild_residual(state)
+            run.objective = objective_of(problem, state.beta, state.residual)
+            status = advance(state)
+        except Stop as stop:
+            status = stop.status
+        except Cancelled:
+            status = run.why_stopped()
+    if state.is_stale:
+        _rebuild_in_time(state)
+    return state, status
+
+
+def _rebuild_residual(state: State) -> None:
     """Compute the residual of every sample from β."""
     product = state.gram.product(state.problem.coefficients(state.beta))
     state.residual[:] = (state.problem.v.reshape(-1, state.gram.n) - product).ravel()
@@ -23,12 +67,12 @@ def rebuild_residual(state: State) -> None:
     state.lagging = None
 
 
-def rebuild_in_time(state: State) -> None:
+def _rebuild_in_time(state: State) -> None:
     """After an interrupt: rebuild the residual if that is quick, so that the report can tell the violation."""
     deadline = time.perf_counter() + _LAST_WORK_SECONDS
     state.gram.team.cancelled = lambda: time.perf_counter() > deadline
     try:
-        rebuild_residual(state)
+        _rebuild_residual(state)
     except Cancelled:
         pass
     finally:
