@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from hinge.jit import compiled
 from hinge.problem import DualProblem, Vector
 
 
@@ -13,11 +16,8 @@ def group_extremes(problem: DualProblem, beta: Vector, residual: Vector) -> tupl
 
     An empty side is −∞ or +∞. A problem without groups has one such pair for all variables.
     """
-    can_grow, can_fall = beta < problem.hi, beta > problem.lo
-    groups = range(max(problem.n_groups, 1))
-    top = [np.max(residual, where=can_grow & (problem.group == g), initial=-np.inf) for g in groups]
-    bottom = [np.min(residual, where=can_fall & (problem.group == g), initial=np.inf) for g in groups]
-    return np.array(top), np.array(bottom)
+    top, bottom, _, _ = _survey(beta, residual, problem.lo, problem.hi, problem.group, max(problem.n_groups, 1))
+    return top, bottom
 
 
 def violation_of(problem: DualProblem, beta: Vector, residual: Vector) -> float:
@@ -33,17 +33,35 @@ def multipliers_of(problem: DualProblem, beta: Vector, residual: Vector) -> Vect
 
     LIBSVM document, section 3.7. Where one side of the interval is open, its finite end.
     """
-    free = (beta > problem.lo) & (beta < problem.hi)
-    top, bottom = group_extremes(problem, beta, residual)
+    top, bottom, n_free, total = _survey(
+        beta, residual, problem.lo, problem.hi, problem.group, max(problem.n_groups, 1)
+    )
     multipliers = np.zeros(problem.n_groups)
     for g in range(problem.n_groups):
-        inside = free & (problem.group == g)
-        if inside.any():
-            multipliers[g] = residual[inside].mean()
+        if n_free[g]:
+            multipliers[g] = total[g] / n_free[g]
         else:
             ends = [end for end in (top[g], bottom[g]) if np.isfinite(end)]
             multipliers[g] = np.mean(ends) if ends else 0.0
     return multipliers
+
+
+@compiled
+def _survey(beta: Any, residual: Any, lo: Any, hi: Any, group: Any, n_groups: int) -> tuple[Any, Any, Any, Any]:
+    """For each group: top and bottom as in `group_extremes`, number and total residual of the free variables."""
+    top, bottom = np.full(n_groups, -np.inf), np.full(n_groups, np.inf)
+    n_free, total = np.zeros(n_groups, np.int64), np.zeros(n_groups)
+    for t in range(beta.shape[0]):
+        g, r = group[t], residual[t]
+        can_grow, can_fall = beta[t] < hi[t], beta[t] > lo[t]
+        if can_grow and r > top[g]:
+            top[g] = r
+        if can_fall and r < bottom[g]:
+            bottom[g] = r
+        if can_grow and can_fall:
+            n_free[g] += 1
+            total[g] += r
+    return top, bottom, n_free, total
 
 
 def objective_of(problem: DualProblem, beta: Vector, residual: Vector) -> float:

@@ -22,6 +22,9 @@ from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
 
+# Most variables that take up what rounding left of a sum.
+_ABSORBERS = 8
+
 
 @dataclass(frozen=True, eq=False)
 class DualProblem:
@@ -159,9 +162,11 @@ def _absorb_rounding(beta: Vector, lo: Vector, hi: Vector, target: float) -> Vec
     """Put what rounding left of ``target - Σβ`` on the variables that have room for it."""
     excess = target - beta.sum()
     room = np.minimum(hi - beta, beta - lo)
-    for t in np.argsort(-room, kind="stable")[:8]:
-        if room[t] > 0:  # what rests at a bound stays there
-            moved = float(np.clip(beta[t] + excess, lo[t], hi[t]))
-            excess -= moved - beta[t]
-            beta[t] = moved
+    for _ in range(min(_ABSORBERS, len(beta))):
+        t = int(np.argmax(room))
+        if excess == 0 or not room[t] > 0:  # what rests at a bound stays there
+            break
+        moved = float(np.clip(beta[t] + excess, lo[t], hi[t]))
+        excess -= moved - beta[t]
+        beta[t], room[t] = moved, 0.0
     return beta

@@ -140,20 +140,22 @@ class ActiveSet:
                 return False
         return self._drag(np.asarray(dragged, dtype=np.int64), np.zeros(len(dragged)))
 
-    def settle(self, tol: float, patience: float = 1.0) -> bool:
+    def settle(self, tol: float, most_work: float | None = None) -> bool:
         """Free what violates until the violation is at most ``tol``; return whether it got there.
 
-        Where very many variables become free pair steps are better, and it gives up; with more ``patience`` later.
+        It gives up after ``most_work`` multiplications: where very many variables become free, pair steps are
+        better.
         """
         problem = self.problem
+        most_work = _MOST_WORK * problem.n_variables**2 if most_work is None else most_work
         self.n_changes = 0
         while True:
             code, self._n_free, changes = settle(
                 self.kernel, self.beta, self.residual, problem.lo, problem.hi, problem.group, problem.n_groups,
-                self._members, self._n_free, self._inverse, tol,
-                patience * _MOST_WORK * problem.n_variables**2, _MOST_FREED,
+                self._members, self._n_free, self._inverse, tol, most_work, _MOST_FREED,
             )  # fmt: skip
             self.n_changes += changes
+            most_work -= changes * self._n_free**2
             if code != TOO_MANY or self._n_free >= min(MOST_FREE, problem.n_variables):
                 return bool(code == SETTLED)
             self._make_room(self._n_free)

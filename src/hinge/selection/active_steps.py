@@ -28,10 +28,11 @@ SETTLED, TOO_MANY, VAIN = 0, 1, 2
 @compiled
 def _times(inverse: Any, size: int, first: int, vector: Any, out: Any) -> None:
     """out = inverse @ vector, of which the entries before ``first`` are zero."""
+    part = vector[first:size]
     for i in range(size):
-        row, total = inverse[i], 0.0
-        for j in range(first, size):
-            total += row[j] * vector[j]
+        row, total = inverse[i, first:size], 0.0
+        for j in range(part.shape[0]):  # over slices, or it would not vectorise
+            total += row[j] * part[j]
         out[i] = total
 
 
@@ -52,14 +53,13 @@ def _add(inverse: Any, size: int, pull: Any, pivot: float) -> None:
 @compiled
 def remove(inverse: Any, size: int, place: int, column: Any) -> None:
     """Take the variable at ``place`` out of the system; the last one takes its place."""
-    row = inverse[place]
-    for j in range(size):
-        column[j] = row[j]
-    pivot = column[place]
+    gone = column[:size]
+    gone[:] = inverse[place, :size]
+    pivot = gone[place]
     for i in range(size):
-        row, factor = inverse[i], column[i] / pivot
+        row, factor = inverse[i, :size], gone[i] / pivot
         for j in range(size):
-            row[j] -= factor * column[j]
+            row[j] -= factor * gone[j]
     last = size - 1
     if place != last:
         for j in range(size):
@@ -289,6 +289,7 @@ def settle(
         )
         _catch_up(kernel, residual, beta, before, touched[:n_touched])
         changes += dropped
+        work_done += dropped * n_free * n_free + (n_touched + 1.0) * n_variables
         if not ok:
             return VAIN, n_free, changes
         violation = _violation(beta, residual, lo, hi, group, n_groups)
@@ -339,7 +340,7 @@ def settle(
                 work,
             )
             changes += dropped + 1
-            work_done += (dropped + 1.0) * n_free * n_free
+            work_done += (dropped + 1.0) * n_free * n_free + n_variables
             if not ok or work_done > most_work:
                 _catch_up(kernel, residual, beta, before, touched[:n_touched])
                 return VAIN, n_free, changes

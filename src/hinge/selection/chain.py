@@ -19,24 +19,25 @@ from hinge.problem import DualProblem, Vector
 from hinge.report import MESSAGES, Report, Solution, Status
 from hinge.samples import Floats, GivenGram
 from hinge.selection.active_set import ActiveSet, residual_of
+from hinge.selection.active_steps import subtract_image
 from hinge.settings import Settings
 from hinge.solvers import solve
 from hinge.solvers.pairwise import CONVERGED, SECOND_ORDER, no_pair, optimise
 from hinge.threads import blas_on_one_thread
 
-# Pair steps on the whole matrix, for each variable, before something else is tried.
-_PAIRS_PER_VARIABLE = 10
+# Nanoseconds that a pair step takes for every variable, that a change of an active set takes for every pair of
+# free variables, and that the layout of its inverse takes for every triple of them.
+_PAIR, _CHANGE, _LAYOUT = 2.2, 0.6, 0.1
 
-# Where pair steps did not suffice an active set may take longer: it is the last resort but one.
-_PATIENCE_AFTER_PAIRS = 10.0
+# A problem may cost this many times what the one before it did, and at least so much for every pair of variables,
+# before something else is tried; then each method may take longer than it did before, a few times.
+_GROWTH, _GROWTH_OF_ACTIVE, _LEAST = 4.0, 2.0, 15.0
+_MORE_PATIENCE, _TURNS = 4.0, 3
 
-# What a pair step costs for every variable, and how many more of them the next problem takes than the last did.
-_SECONDS_PER_PAIR_AND_VARIABLE = 1.2e-9
-_GROWTH_OF_PAIRS = 4.0
+# Pair steps are tried for this share of what an active set is expected to cost, and less where they were in vain.
+_TRIAL, _LESS_TRIAL = 0.25, 0.5
 
-# What a change of the active set costs for every pair of free variables; how many changes a problem takes, and how
-# many more variables are free than in the last one.
-_SECONDS_PER_CHANGE = 5e-10
+# How many changes of the active set a problem takes, and how many more variables are free than in the last one.
 _CHANGES = 300
 _GROWTH_OF_FREE, _MORE_FREE = 1.3, 50
 
@@ -61,6 +62,8 @@ class Chain:
         self._problem: DualProblem | None = None
         self._solution: Solution | None = None
         self._active: ActiveSet | None = None
+        self._cost = 0.0  # of what solved the last problem, in nanoseconds by our reckoning
+        self._trial = _TRIAL
 
     @property
     def last(self) -> tuple[DualProblem, Solution]:
@@ -78,11 +81,14 @@ class Chain:
     def solve(self, problem: DualProblem, gram: Gram, settings: Settings) -> Solution:
         """Solve the next problem of the chain."""
         kernel, solution = matrix_of(gram), None
-        if kernel is not None and self._is_convex and np.isfinite(problem.hi - problem.lo).all():
+        is_bounded = bool(np.isfinite(problem.hi - problem.lo).all())
+        if kernel is not None and self._is_convex and is_bounded and settings.max_iter is None:
             solution = self._on_matrix(problem, kernel, gram, settings)
         if solution is None:
             self._active = None
-            start = stretched(problem, *self.last) if self._is_continued(problem) else None
+            start = None
+            if self._is_continued(problem):
+                start = stretch(problem, *self.last) * self.last[1].beta
             solution = solve(problem, gram, replace(settings, start=start))
         self._problem, self._solution = problem, solution
         return solution
@@ -91,63 +97,98 @@ class Chain:
         return self._is_convex and self._problem is not None and self._problem.n_variables == problem.n_variables
 
     def _on_matrix(self, problem: DualProblem, kernel: Floats, gram: Gram, settings: Settings) -> Solution | None:
-        """Solve by an active set or by pair steps on the whole matrix; None where neither gets there."""
-        started, steps = time.perf_counter(), 0
+        """Solve by an active set and by pair steps, in turn, until one of them gets there; None if neither does.
+
+        Which is better is known only afterwards. So each has a budget and goes on from where the other came to:
+        the objective falls all the way, and little is lost by a wrong guess.
+        """
+        started, n, steps = time.perf_counter(), problem.n_variables, 0
+        tol, tol_of_pairs = _AIM * settings.tol, _AIM_OF_PAIRS * settings.tol
+        least = _LEAST * n**2
 
         def answer(beta: Vector, residual: Vector, method: str) -> Solution | None:
             found = certified(problem, gram, beta, residual, steps, method, started)
             return found if found.report.violation <= settings.tol else None
 
-        is_continued = self._is_continued(problem)
-        active = self._followed(problem, kernel) if is_continued and self._is_promising(problem) else None
-        if active is not None and active.settle(_AIM * settings.tol):
-            self._active, steps = active, active.n_changes
-            return answer(*active.settled(), "active set")
-        self._active = None
-        beta = problem.project(stretched(problem, *self.last)) if is_continued else problem.start.copy()
-        limit = min(_PAIRS_PER_VARIABLE * len(beta), settings.max_iter or len(beta) ** 2)
-        tol = _AIM_OF_PAIRS * settings.tol
-        is_optimal, steps = pairs_on_matrix(kernel, gram.diagonal, problem, beta, tol, limit)
-        if is_optimal:
-            return answer(beta, residual_of(kernel, problem, beta), "pairs")
-        last = _new_active_set(kernel, problem, beta) if settings.max_iter is None else None
-        if last is None or not last.settle(_AIM * settings.tol, _PATIENCE_AFTER_PAIRS):
-            return None
-        self._active, steps = last, steps + last.n_changes
-        return answer(*last.settled(), "active set")
+        expected = self._expected(problem)
+        by_pairs = max(_GROWTH * self._cost, least) if expected is None else self._trial * expected
+        budget = by_pairs if expected is None else max(_GROWTH_OF_ACTIVE * expected, least)
+        beta, residual = self._begun(problem, kernel)
+        active: ActiveSet | None = None
+        for turn in range(_TURNS):
+            is_optimal, n_pairs = pairs_on_matrix(
+                kernel, gram.diagonal, problem, beta, residual, tol_of_pairs, by_pairs / (_PAIR * n)
+            )
+            steps += n_pairs
+            if is_optimal:
+                self._active, self._cost, self._trial = None, _PAIR * n_pairs * n, _TRIAL
+                return answer(beta, residual_of(kernel, problem, beta), "pairs")
+            if turn == 0 and expected is not None:
+                self._trial *= _LESS_TRIAL
+                active = self._followed(problem, kernel)
+            else:
+                budget *= _MORE_PATIENCE
+                active = _new_active_set(kernel, problem, beta, budget)
+            if active is not None:
+                is_optimal = active.settle(tol, budget / _CHANGE)
+                steps += active.n_changes
+                beta, residual = active.settled()
+                if is_optimal:
+                    self._active, self._cost = active, _CHANGE * active.n_changes * active.n_free**2
+                    return answer(beta, residual, "active set")
+            by_pairs = budget
+        return None
+
+    def _begun(self, problem: DualProblem, kernel: Floats) -> tuple[Vector, Vector]:
+        """Return a feasible point to start from, and its residual."""
+        if not self._is_continued(problem):
+            return problem.start.copy(), residual_of(kernel, problem, problem.start)
+        old, solution = self.last
+        factor = stretch(problem, old, solution)
+        wanted = factor * solution.beta
+        beta = problem.project(wanted)
+        residual = problem.v - factor * (old.v - solution.residual)
+        moved = np.flatnonzero(beta != wanted)
+        subtract_image(kernel, residual, moved, beta[moved] - wanted[moved])
+        return beta, residual
 
     def _followed(self, problem: DualProblem, kernel: Floats) -> ActiveSet | None:
         old, solution = self.last
-        active = self._active or _new_active_set(kernel, old, solution.beta)
+        active = self._active or _new_active_set(kernel, old, solution.beta, np.inf)
         return active if active is not None and active.follow(problem) else None
 
-    def _is_promising(self, problem: DualProblem) -> bool:
+    def _expected(self, problem: DualProblem) -> float | None:
+        """What an active set is expected to cost; None where there can be none, or pair steps should cost less."""
+        if not self._is_continued(problem):
+            return None
         old, solution = self.last
         if not solution.report.converged or not np.array_equal(old.sums, problem.sums):
-            return False
+            return None
         if self._active is not None:
-            n_free, steps = self._active.n_free, np.inf
-        else:
-            n_free = int(np.count_nonzero((solution.beta > old.lo) & (solution.beta < old.hi)))
-            steps = solution.report.iterations
-        pairs = _SECONDS_PER_PAIR_AND_VARIABLE * _GROWTH_OF_PAIRS * steps * problem.n_variables
-        return _CHANGES * _SECONDS_PER_CHANGE * (_GROWTH_OF_FREE * n_free + _MORE_FREE) ** 2 < pairs
+            return self._cost
+        n_free = int(np.count_nonzero((solution.beta > old.lo) & (solution.beta < old.hi)))
+        n_free_later = _GROWTH_OF_FREE * n_free + _MORE_FREE
+        cost = _LAYOUT * n_free**3 + _CHANGE * _CHANGES * n_free_later**2
+        return cost if cost < _GROWTH * self._cost else None
 
 
 def pairs_on_matrix(
-    kernel: Floats, diagonal: Vector, problem: DualProblem, beta: Vector, tol: float, limit: int
-) -> tuple[bool, int]:
+    kernel: Floats, diagonal: Vector, problem: DualProblem, beta: Vector, residual: Vector, tol: float,
+    limit: float,
+) -> tuple[bool, int]:  # fmt: skip
     """Take pair steps from ``beta``, in place; return whether they led to ``tol``, and how many there were."""
     n = len(kernel)
-    residual = residual_of(kernel, problem, beta)
     code, steps, *_ = optimise(
         kernel, np.arange(n), np.zeros(n, np.int64), diagonal, beta, residual, problem.lo, problem.hi,
-        problem.group, problem.n_groups, SECOND_ORDER, tol, limit, no_pair(problem.n_groups), np.zeros(2), 0,
+        problem.group, problem.n_groups, SECOND_ORDER, tol, int(limit), no_pair(problem.n_groups), np.zeros(2), 0,
     )  # fmt: skip
     return code == CONVERGED, steps
 
 
-def _new_active_set(kernel: Floats, problem: DualProblem, beta: Vector) -> ActiveSet | None:
+def _new_active_set(kernel: Floats, problem: DualProblem, beta: Vector, budget: float) -> ActiveSet | None:
+    n_free = int(np.count_nonzero((beta > problem.lo) & (beta < problem.hi)))
+    if _LAYOUT * n_free**3 > budget:
+        return None
     try:
         with blas_on_one_thread():
             return ActiveSet(kernel, problem, beta)
@@ -163,8 +204,8 @@ def matrix_of(gram: Gram) -> Floats | None:
     return None
 
 
-def stretched(problem: DualProblem, old: DualProblem, solution: Solution) -> Vector:
-    """Return the best point on the ray through a neighbour's solution.
+def stretch(problem: DualProblem, old: DualProblem, solution: Solution) -> float:
+    """Return the factor t of the best point tβ on the ray through a neighbour's solution.
 
     The objective along tβ is ½ t² βᵀKβ − t vᵀβ, and Kβ = v − r is known. Where C grew, t lies between 1 (the
     solution has settled and does not care about C) and the growth of the box (everything was at its bound and
@@ -175,10 +216,10 @@ def stretched(problem: DualProblem, old: DualProblem, solution: Solution) -> Vec
     with np.errstate(divide="ignore", invalid="ignore"):
         growth = float(np.max(room / old_room, where=old_room > 0, initial=1.0))
     if not (growth > 1 and np.isfinite(growth)):
-        return beta
+        return 1.0
     curvature = float(np.dot(beta, old.v - solution.residual))
     best = float(np.dot(beta, problem.v)) / curvature if curvature > 0 else growth
-    return np.asarray(beta * np.clip(best, 1.0, growth))
+    return min(max(best, 1.0), growth)
 
 
 def certified(

@@ -8,6 +8,7 @@ what is solved is exactly what ``estimator.fit(X_train, y_train)`` would solve.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -80,38 +81,32 @@ def fit_fold(
     """
     started = time.perf_counter()
     data = fold_data(shop, fold, kernel.label == "precomputed")
-    settings = estimator._settings()
+    settings = replace(estimator._settings(), time_limit=estimator.time_limit)
     tasks = estimator._tasks(data)
-    machines = [
-        _train(task, shop, fold, values, settings, estimator.time_limit, chains, k) for k, task in enumerate(tasks)
-    ]
+    trained = [_train(task, shop, fold, values, settings, chains, k) for k, task in enumerate(tasks)]
+    machines = [machine for machine, _ in trained]
     for k, task in estimator._second_thoughts(data, machines).items():
-        machines[k] = _train(task, shop, fold, values, settings, estimator.time_limit, {}, k)
+        trained[k] = _train(task, shop, fold, values, settings, {}, k)
+        machines[k] = trained[k][0]
     estimator._model = assemble(kernel, data.X, machines, data.places, estimator._order(data))
     estimator._set_common(data, values.whole, machines, started)
     estimator._publish(estimator._model, data, machines)
     estimator._forget_scratch()
     for name, value in shop.learnt.items():
         setattr(estimator, name, value)
-    _remember_decisions(estimator, fold, values, machines)
+    _remember_decisions(estimator, fold, values, trained)
 
 
 def _train(
-    task: Task,
-    shop: Workshop,
-    fold: Fold,
-    values: KernelValues,
-    settings: Settings,
-    time_limit: float | None,
-    chains: dict[int, Chain],
+    task: Task, shop: Workshop, fold: Fold, values: KernelValues, settings: Settings, chains: dict[int, Chain],
     k: int,
-) -> Machine:
+) -> tuple[Machine, Vector | None]:  # fmt: skip
+    """Return the machine of a task and, where its residual tells them, its decisions on all samples."""
     places = fold.train[task.samples]
     classes = tuple(np.unique(shop.codes[places]).tolist())
     members, gram = values.part(classes)
     positions = np.searchsorted(members, places)
     problem = embedded(task.problem, positions, len(members))
-    settings = replace(settings, time_limit=time_limit)
     if task.start is not None:
         settings = replace(settings, start=_spread(task.start, positions, len(members)))
         solution = solve(problem, gram, settings)
@@ -119,9 +114,10 @@ def _train(
         chain = chains.setdefault(k, Chain(classes, values.is_convex))
         solution = chain.solve(problem, gram, settings)
     whole = _machine_of(Task(members, problem, divide=task.divide), solution)
-    return Machine(
+    machine = Machine(
         task.samples, whole.coefficients[positions], whole.intercept, solution, whole.decisions[positions]
     )
+    return machine, whole.decisions if len(members) == shop.n else None
 
 
 def embedded(problem: DualProblem, positions: Index, n: int) -> DualProblem:
@@ -145,26 +141,34 @@ def _spread(values: Any, positions: Index, n: int) -> Any:
 
 
 def _remember_decisions(
-    estimator: KernelMachine, fold: Fold, values: KernelValues, machines: list[Machine]
+    estimator: KernelMachine, fold: Fold, values: KernelValues, trained: list[tuple[Machine, Vector | None]]
 ) -> None:
-    """Let the estimator answer for the fold's own parts from kernel values that are there already."""
+    """Let the estimator answer for the fold's own parts from what is there already."""
     compute = estimator._decide
-
-    coefficients = np.zeros((len(machines), len(fold.train)))
-    for row, machine in zip(coefficients, machines, strict=True):
-        row[machine.samples] = machine.coefficients
-    used = np.flatnonzero(coefficients.any(axis=0))
-    support, coefficients = fold.train[used], coefficients[:, used]
-    intercepts = np.array([machine.intercept for machine in machines])
-
-    def image(rows: Index) -> Vector:
-        return values.image(rows, support, coefficients) + intercepts
+    decisions_of = _decisions(fold, values, trained)
 
     def decide(X: Any) -> Vector:
         if X is fold.test_part[0]:
-            return image(fold.test)
+            return decisions_of(fold.test)
         if X is fold.train_part[0] and X is not None:
-            return image(fold.all_train)
+            return decisions_of(fold.all_train)
         return compute(X)
 
     estimator.__dict__["_decide"] = decide
+
+
+def _decisions(
+    fold: Fold, values: KernelValues, trained: list[tuple[Machine, Vector | None]]
+) -> Callable[[Index], Vector]:
+    """Return what gives the decisions of samples by their number, without comparing samples."""
+    known = [decisions for _, decisions in trained if decisions is not None]
+    if len(known) == len(trained):
+        everywhere = np.column_stack(known)
+        return lambda rows: everywhere[rows]
+    coefficients = np.zeros((len(trained), len(fold.train)))
+    for row, (machine, _) in zip(coefficients, trained, strict=True):
+        row[machine.samples] = machine.coefficients
+    used = np.flatnonzero(coefficients.any(axis=0))
+    support, coefficients = fold.train[used], coefficients[:, used]
+    intercepts = np.array([machine.intercept for machine, _ in trained])
+    return lambda rows: values.image(rows, support, coefficients) + intercepts

@@ -6,7 +6,7 @@ import copy
 import inspect
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
+from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.metaestimators import _safe_split
 
 from hinge.estimators.base import KernelMachine
@@ -60,8 +61,7 @@ def evaluate_unit(
         In the unit's order.
     """
     shop = job.workshop()
-    machines = [clone(job.estimator).set_params(**params) for params in unit.candidates]
-    invalid = {id(machine): error for machine in machines if (error := _what_is_wrong(machine)) is not None}
+    machines, errors = _machines(job.estimator, unit.candidates)
     results: list[dict[int, _FoldResult]] = [{} for _ in machines]
     cells = []
     groups = _by_kernel(shop, machines[0])
@@ -70,8 +70,7 @@ def evaluate_unit(
             values = shop.values(kernel, threads)
             courses = [_Course(job, shop, fold, kernel, values) for fold in folds]
             for place, machine in enumerate(machines):
-                error = invalid.get(id(machine))
-                outcomes = spread(lambda course, m=machine, e=error: course.evaluate(m, e), courses)
+                outcomes = spread(lambda course, m=machine, e=errors[place]: course.evaluate(m, e), courses)
                 results[place].update(zip((fold.number for fold in folds), outcomes, strict=True))
                 if len(results[place]) == len(shop.folds):
                     cells.append(
@@ -171,9 +170,31 @@ def _own_score(machine: KernelMachine, X: Any, y: Any = None, sample_weight: Any
     return float(np.average(machine.predict(X) == np.asarray(y), weights=sample_weight))
 
 
-def _what_is_wrong(machine: KernelMachine) -> Exception | None:
+def _machines(
+    estimator: KernelMachine, candidates: Sequence[dict[str, Any]]
+) -> tuple[list[KernelMachine], list[Exception | None]]:
+    """Return a machine a candidate, and what is wrong with its parameters.
+
+    Parameters that candidates do not set are looked at once: cloning and checking all of them takes as long as
+    fitting a small machine.
+    """
+    pattern = clone(estimator)
+    names = pattern.get_params(deep=False)
+    machines, errors = [], []
+    for params in candidates:
+        machine = copy.copy(pattern)
+        if not params.keys() <= names.keys():
+            machine.set_params(**params)  # which says what is wrong
+        for name, value in params.items():
+            setattr(machine, name, value)
+        machines.append(machine)
+        errors.append(_what_is_wrong(machine, names | params if machine is machines[0] else params))
+    return machines, errors
+
+
+def _what_is_wrong(machine: KernelMachine, params: dict[str, Any]) -> Exception | None:
     try:
-        machine._validate_params()
+        validate_parameter_constraints(machine._parameter_constraints, params, type(machine).__name__)
     except Exception as error:
         return error
     return None

@@ -207,11 +207,11 @@ class KernelValues:
                 whole if everyone else whole.part(members, threads=whole.team.size, cache_bytes=whole.cache_bytes)
             )
             return members, gram
-        values = self._matrix if everyone else self._matrix[np.ix_(members, members)]
-        precision: Any = "auto" if whole.precision == "single" else "double"
-        return members, Gram(
-            values, Kernel("precomputed"), cache_bytes=whole.cache_bytes, precision=precision, threads=1
-        )
+        values = self._matrix
+        if not everyone:
+            values = np.empty((len(members), len(members)))
+            gather(self._matrix, members, members, values)
+        return members, whole.given(values, members)
 
     def image(self, rows: Index, support: Index, coefficients: Vector) -> Vector:
         """Return Σ coefficient · k(support, row) in double precision: a line for each row, a column a machine."""
