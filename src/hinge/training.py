@@ -41,6 +41,9 @@ _POLISHING_EVALUATIONS = 1e6
 # How often a solver that claims convergence where there is none is asked to go on.
 _MOST_TRIES = 3
 
+# A margin of ν-SVC below this share of Σ|β| is rounding.
+_FLAT_MARGIN = 1e-10
+
 # From bad to good: the status of a whole fit is the first that one of its machines ended with.
 _SEVERITY = (
     Status.INTERRUPTED, Status.TIME_LIMIT, Status.ITERATION_LIMIT, Status.INFEASIBLE, Status.STALLED,
@@ -344,10 +347,21 @@ def _machine_of(task: Task, solution: Solution) -> Machine:
     decisions = (problem.v - solution.residual)[: problem.n_samples] + intercept
     if task.divide:
         # Decision values at the two margins are +1 and -1. A margin of zero width cannot be scaled to that.
-        half_width = float(multipliers[1] - multipliers[0]) / 2
+        half_width = half_margin(solution)
         scale = half_width if half_width > 0 else 1.0
         coefficients, intercept, decisions = coefficients / scale, intercept / scale, decisions / scale
     return Machine(task.samples, coefficients, intercept, solution, decisions)
+
+
+def half_margin(solution: Solution) -> float:
+    """Return what the machine of a ν-SVC solution is divided by: half the distance of its margins, 1/C."""
+    return float(solution.multipliers[1] - solution.multipliers[0]) / 2
+
+
+def is_flat(solution: Solution) -> bool:
+    """Whether a ν-SVC solution has no margin but for its violation and rounding: its decisions mean nothing."""
+    rounding = _FLAT_MARGIN * float(np.abs(solution.beta).sum())
+    return half_margin(solution) <= max(solution.report.violation, rounding)
 
 
 def _part_of(gram: Gram, task: Task, n_workers: int) -> Gram:

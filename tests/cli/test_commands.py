@@ -38,6 +38,15 @@ def three_classes(tmp_path):
 # ---------------------------------------------------------------------- train
 
 
+def test_a_margin_without_width_is_told(hinge, tmp_path):
+    X = RNG.normal(size=(60, 1))
+    path = write(tmp_path / "noise", X, np.where(np.arange(60) % 2, 1, -1))
+    result = hinge("train", "-q", "-s", "1", "-n", "0.1", "-t", "0", path, tmp_path / "model")
+    assert result.code == 0
+    assert "nu = 0.1 is smaller than these data allow: in 1 of 1 machines the margin has no width" in result.err
+    assert hinge("train", "-q", "-s", "1", "-n", "0.9", "-t", "0", path, tmp_path / "model").err == ""
+
+
 def test_train_writes_beside_the_caller(two_classes, hinge, tmp_path, monkeypatch):
     folder = tmp_path / "elsewhere"
     folder.mkdir()

@@ -104,6 +104,13 @@ def test_no_threads():
         SVC(n_jobs=0).fit(X, Y)
 
 
+def test_a_nu_that_leaves_no_margin_is_told():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 1)), rng.integers(0, 2, 60)
+    with pytest.warns(UserWarning, match=r"nu = 0\.1 is smaller than these data allow.*Choose a larger nu"):
+        NuSVC(nu=0.1, kernel="linear").fit(X, y)
+
+
 def test_infeasible_nu_states_the_limit():
     y = np.r_[np.zeros(15), np.ones(5)]
     with pytest.raises(ValueError, match=r"nu = 0\.6 is infeasible.*largest feasible nu is 0\.5"):

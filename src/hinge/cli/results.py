@@ -9,6 +9,7 @@ import numpy as np
 from hinge.cli.machines import Job, Plan, Trainer
 from hinge.io.libsvm_model import LibsvmModel
 from hinge.problem import Vector
+from hinge.training import half_margin
 
 # A dot for every so many iterations, or for as many as there are samples.
 _DOT = 1000
@@ -52,7 +53,7 @@ def job_lines(job: Job, trainer: Trainer) -> list[str]:
     total = float(np.abs(machine.coefficients).sum())
     scale = 1.0
     if svm_type == "nu_svc":
-        half_width = float(solution.multipliers[1] - solution.multipliers[0]) / 2
+        half_width = half_margin(solution)
         scale = half_width if half_width > 0 else 1.0
         lines.append(f"C = {1 / scale:f}")
     elif svm_type == "epsilon_svr" or (svm_type == "c_svc" and job.costs[0] == job.costs[1]):

@@ -24,6 +24,7 @@ from hinge.problem import Vector
 from hinge.progress import Listener, Watch
 from hinge.report import Status
 from hinge.samples import Index
+from hinge.training import is_flat
 
 _LEAST_FOLDS = 2
 _FULL_DIGITS = 17
@@ -113,6 +114,7 @@ class _Session:
             print("interrupted: nothing was written", file=sys.stderr)
             return False
         self._warn_of_limits(jobs)
+        self._warn_of_margins(jobs)
         return True
 
     def _warn_of_limits(self, jobs: Sequence[Job]) -> None:
@@ -124,6 +126,16 @@ class _Session:
             worst = late[0]
             print(
                 f"WARNING: {len(late)} of {len(jobs)} machines did not converge ({worst.status}): {worst.message}",
+                file=sys.stderr,
+            )
+
+    def _warn_of_margins(self, jobs: Sequence[Job]) -> None:
+        scaled = [job.machine.solution for job in jobs if job.task.divide]
+        n_flat = sum(is_flat(solution) for solution in scaled)
+        if n_flat:
+            print(
+                f"WARNING: nu = {self.trainer.parameters.nu:g} is smaller than these data allow: in {n_flat} of "
+                f"{len(scaled)} machines the margin has no width, and decisions mean nothing; choose a larger -n",
                 file=sys.stderr,
             )
 

@@ -15,9 +15,10 @@ from hinge.estimators.classification import KernelClassifier
 from hinge.estimators.documentation import documented
 from hinge.estimators.inputs import TrainingData
 from hinge.formulations import InfeasibleNuError, c_svc, nu_svc
+from hinge.model import Model
 from hinge.problem import Vector
 from hinge.samples import Index
-from hinge.training import Machine, Task
+from hinge.training import Machine, Task, half_margin, is_flat
 
 
 @documented
@@ -182,13 +183,21 @@ class NuSVC(KernelClassifier):
         """Where class weights made ν infeasible: let ν set the price without them, then scale it by class."""
         revised = {}
         for k in self._unpriced:
-            multipliers = machines[k].solution.multipliers
-            half_width = float(multipliers[1] - multipliers[0]) / 2
+            half_width = half_margin(machines[k].solution)
             if half_width > 0:
                 self._prices[k] = 1 / half_width
                 start = machines[k].solution.beta / half_width
                 revised[k] = replace(self._task(k, data), start=start)
         return revised
+
+    def _publish(self, model: Model, data: TrainingData, machines: Sequence[Machine]) -> None:
+        super()._publish(model, data, machines)
+        if any(is_flat(machine.solution) for k, machine in enumerate(machines) if k not in self._prices):
+            warnings.warn(
+                f"nu = {self.nu:g} is smaller than these data allow: the margin has no width, and decisions mean "
+                "nothing. Choose a larger nu, or a kernel that separates better",
+                stacklevel=5,
+            )
 
     def _forget_scratch(self) -> None:
         super()._forget_scratch()
