@@ -25,9 +25,6 @@ from hinge.cli.tables import TRAIN
 from hinge.samples import Index
 from hinge.threads import available_threads
 
-# A rate must not depend on the neighbour that a fold was started from, so folds end well within the tolerance.
-_SHARPER = 0.01
-
 if TYPE_CHECKING:
     from hinge.selection import Cell, Job
 
@@ -207,7 +204,7 @@ def _job(problem: Problem) -> Job:
     p, samples = problem.parameters, problem.samples
     kernel = p.kernel(samples.max_index)
     chosen: dict[str, Any] = {
-        "kernel": kernel.label, "coef0": p.coef0, "tol": _SHARPER * p.tolerance, "shrinking": bool(p.shrinking),
+        "kernel": kernel.label, "coef0": p.coef0, "tol": p.validation_tolerance, "shrinking": bool(p.shrinking),
         "solver": p.solver, "cache_size": "auto" if p.cache is None else p.cache,
     }  # fmt: skip
     if kernel.label not in _WITHOUT_GAMMA:

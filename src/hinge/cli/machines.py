@@ -309,11 +309,11 @@ def _filled_nu_svc(signs: Vector, nu: float) -> DualProblem:
         return DualProblem(np.zeros(len(signs)), lo, hi, group, sums, len(signs), start)
 
 
-def solve_all(trainer: Trainer, jobs: Sequence[Job], watch: Watch) -> Gram:
-    """Train every job; return the Gram matrix that they shared, for its counts."""
+def solve_all(trainer: Trainer, jobs: Sequence[Job], watch: Watch, tol: float) -> Gram:
+    """Train every job to the tolerance; return the Gram matrix that they shared, for its counts."""
     p = trainer.parameters
     gram = Gram(trainer.X, trainer.kernel, cache_bytes=p.cache_bytes, threads=p.threads)
-    settings = Settings(solver=p.solver, tol=p.tolerance, shrinking=bool(p.shrinking))
+    settings = Settings(solver=p.solver, tol=tol, shrinking=bool(p.shrinking))
     gram = keep_values(gram, sum(len(job.task.samples) for job in jobs))
     machines = train(gram, [job.task for job in jobs], settings, watch)
     for job, machine in zip(jobs, machines, strict=True):

@@ -70,7 +70,8 @@ class _Session:
             plans = [plan(self.trainer, rest, random) for rest in everyone]
         self._warn_of_weights(plans)
         jobs = [job for part in plans for job in part.all_jobs]
-        if not self._solve(jobs):
+        parameters = self.trainer.parameters
+        if not self._solve(jobs, parameters.validation_tolerance if folds else parameters.tolerance):
             return EXIT_FAILURE
         code = self._cross_validate(plans, folds) if folds else self._save(plans[0])
         self._write_report(jobs)
@@ -95,7 +96,7 @@ class _Session:
                 if label not in part.class_labels:
                     print(f"WARNING: class label {label} specified in weight is not found", file=sys.stderr)
 
-    def _solve(self, jobs: Sequence[Job]) -> bool:
+    def _solve(self, jobs: Sequence[Job], tol: float) -> bool:
         """Train all machines; return whether to go on."""
         if not jobs:
             return True
@@ -106,7 +107,7 @@ class _Session:
             listeners.append(BarListener())
         watch = Watch(self.parsed["time-limit"], listeners, len(jobs))
         try:
-            solve_all(self.trainer, jobs, watch)
+            solve_all(self.trainer, jobs, watch, tol)
         finally:
             for listener in listeners:
                 listener.close()
