@@ -69,15 +69,17 @@ def evaluate_unit(
         for kernel, folds in groups:
             values = shop.values(kernel, threads)
             courses = [_Course(job, shop, fold, kernel, values) for fold in folds]
-            for place, machine in enumerate(machines):
-                outcomes = spread(lambda course, m=machine, e=errors[place]: course.evaluate(m, e), courses)
-                results[place].update(zip((fold.number for fold in folds), outcomes, strict=True))
-                if len(results[place]) == len(shop.folds):
-                    cells.append(
-                        _cell(job, unit, place, results[place], values.is_shared and not machine.probability)
-                    )
-                    if on_cell is not None:
-                        on_cell(cells[-1])
+            try:
+                for place, machine in enumerate(machines):
+                    outcomes = spread(lambda course, m=machine, e=errors[place]: course.evaluate(m, e), courses)
+                    results[place].update(zip((fold.number for fold in folds), outcomes, strict=True))
+                    if len(results[place]) == len(shop.folds):
+                        is_shared = values.is_shared and not machine.probability
+                        cells.append(_cell(job, unit, place, results[place], is_shared))
+                        if on_cell is not None:
+                            on_cell(cells[-1])
+            finally:
+                values.release()
     return cells
 
 

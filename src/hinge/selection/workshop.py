@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,9 @@ logger = logging.getLogger("hinge")
 # Matrices alive at once for one unit, in units of n² doubles: the kernel values, those of the class pairs (fewer
 # than two copies of every value), and a solver's copy in single precision.
 _MATRICES_PER_UNIT = 3.5
+
+# Rows of kernel values gathered together for decisions: they stay in the processor's cache.
+_ROWS_AT_ONCE = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +98,21 @@ class Workshop:
         self.budget = cache_bytes(job.estimator.cache_size) or default_cache_bytes()
         self._lock = threading.Lock()
         self._comparisons: tuple[Any, Floats] | None = None
+        self._spare: dict[int, list[Floats]] = {}
+
+    def square(self, n: int) -> Floats:
+        """Return memory for a matrix; used before if possible, since the first touch of memory is dear."""
+        with self._lock:
+            spare = self._spare.get(n)
+            if spare:
+                return spare.pop()
+        return np.empty((n, n))
+
+    def take_back(self, matrices: Iterable[Floats]) -> None:
+        """Keep the memory of matrices that nobody reads any more."""
+        with self._lock:
+            for matrix in matrices:
+                self._spare.setdefault(len(matrix), []).append(matrix)
 
     def fold(self, train: Any, test: Any, number: int = 0) -> Fold:
         """Return the fold with these training and test samples."""
@@ -132,7 +151,7 @@ class Workshop:
         if kernel.label == "precomputed":
             return np.ascontiguousarray(self.X, dtype=np.float64)
         comparisons = self._compare(gram)
-        matrix = np.empty_like(comparisons)
+        matrix = self.square(self.n)
         is_distance = kernel.label == "rbf"
         nothing = np.zeros(self.n)
 
@@ -168,9 +187,11 @@ class KernelValues:
     """
 
     def __init__(self, workshop: Workshop, gram: Gram, matrix: Floats | None) -> None:
+        self._workshop = workshop
         self._codes = workshop.codes
         self._on_demand = gram
         self._matrix = matrix
+        self._borrowed = [] if matrix is None or gram.kernel.label == "precomputed" else [matrix]
         self._grams: dict[tuple[int, ...], tuple[Index, Gram]] = {}
         self._lock = threading.Lock()
 
@@ -209,17 +230,31 @@ class KernelValues:
             return members, gram
         values = self._matrix
         if not everyone:
-            values = np.empty((len(members), len(members)))
+            values = self._workshop.square(len(members))
+            self._borrowed.append(values)
             gather(self._matrix, members, members, values)
         return members, whole.given(values, members)
 
+    def release(self) -> None:
+        """Give the memory of the values back; from now on they are computed on demand."""
+        with self._lock:
+            self._matrix = None
+            self._grams.clear()
+            self._workshop.take_back(self._borrowed)
+            self._borrowed = []
+
     def image(self, rows: Index, support: Index, coefficients: Vector) -> Vector:
         """Return Σ coefficient · k(support, row) in double precision: a line for each row, a column a machine."""
-        if self._matrix is not None:
-            block = np.empty((len(rows), len(support)))
-            gather(self._matrix, rows, support, block)
+        matrix = self._matrix
+        if matrix is not None:
+            decisions = np.empty((len(rows), len(coefficients)))
+            block = np.empty((_ROWS_AT_ONCE, len(support)))
             with blas_on_one_thread():
-                return np.asarray(block @ coefficients.T)
+                for start in range(0, len(rows), _ROWS_AT_ONCE):
+                    part = rows[start : start + _ROWS_AT_ONCE]
+                    gather(matrix, part, support, block)
+                    decisions[start : start + len(part)] = block[: len(part)] @ coefficients.T
+            return decisions
         whole = np.zeros((len(coefficients), self._on_demand.n))
         whole[:, support] = coefficients
         return np.column_stack([self._on_demand.product(row, rows) for row in whole])
