@@ -19,7 +19,7 @@ from hinge.cache import RowCache
 from hinge.kernels import Kernel
 from hinge.memory import default_cache_bytes
 from hinge.precision import choose_precision
-from hinge.samples import CalledKernel, DenseSamples, Floats, GivenGram, Index, Samples, SparseSamples
+from hinge.samples import CalledKernel, DenseSamples, FeatureRows, Floats, GivenGram, Index, Samples, SparseSamples
 from hinge.threads import Team, blas_on_one_thread
 from hinge.tiles import Panel, Tiles
 
@@ -240,6 +240,15 @@ class Gram:
             self.team.share(targets.n, TILE_COLUMNS, work)
         self._count(evaluations=len(support) * targets.n)
         return result
+
+    def weights(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``Xᵀ coefficients``, where `through_weights` says that a weight vector exists."""
+        support = np.flatnonzero(coefficients)
+        return self.samples.combine(support, coefficients[support])  # type: ignore[attr-defined, no-any-return]
+
+    def feature_rows(self) -> FeatureRows:
+        """Return the samples for `hinge.products.row_dot`, where a weight vector exists."""
+        return self.samples.feature_rows()  # type: ignore[attr-defined, no-any-return]
 
     def restrict(self, index: Index) -> Gram:
         """Return the Gram matrix of the samples ``index`` alone: shorter rows, the same counts.

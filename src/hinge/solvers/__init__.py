@@ -10,6 +10,7 @@ from hinge.problem import DualProblem
 from hinge.report import Solution, Status
 from hinge.settings import Settings
 from hinge.solvers.conclusion import conclude, conduct
+from hinge.solvers.descent import descending_block, descends
 from hinge.solvers.exactness import is_exact, needs_double, refresh
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.shrinking import shrinking_block, shrinking_smo
@@ -22,7 +23,7 @@ AIM = 0.9
 # Rounds of refinement without progress before single precision gives way to double.
 PATIENCE = 3
 
-_METHODS = {"block": shrinking_block, "smo": shrinking_smo}
+_METHODS = {"block": shrinking_block, "smo": shrinking_smo, "descent": descending_block}
 
 
 def solve(problem: DualProblem, gram: Gram, settings: Settings | None = None) -> Solution:
@@ -67,6 +68,8 @@ def _choose_method(problem: DualProblem, gram: Gram, settings: Settings) -> tupl
     size = f"{problem.n_variables} variables"
     if problem.n_variables <= ONE_SET:
         return "block", f"{size} fit one working set"
+    if descends(problem, gram, settings):
+        return "descent", f"{size}, {gram.samples.n_features} features; a linear kernel has a weight vector"
     if gram.is_cheap:
         return "block", f"{size}; kernel values are cheap to compute again, so few rows are kept"
     return "block", f"{size}; kernel values are dear, so rows are kept within {gram.cache_bytes >> 20} MiB"

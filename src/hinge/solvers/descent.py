@@ -1,0 +1,279 @@
+"""Coordinate descent on the weight vector, for linear kernels (Hsieh et al. 2008).
+
+With a linear kernel the residual of sample t is v_t − x_tᵀw, where w = Xᵀβ is kept as a vector. One variable can
+then be moved at the cost of the features of its sample, and no kernel value is ever computed. What stands in the
+way is the sum of each group, which a variable cannot keep alone. An augmented Lagrangian takes its place: with s
+the excess of the group's sum, variables descend on
+
+    ½ ‖w‖² − vᵀβ + μ s + ½ ρ s²
+
+and every few sweeps the multiplier μ grows by ρ s. At the end the point is made feasible and its residual is
+computed anew, in double precision. Sweeps go through the variables in random order; those that rest at a bound by
+a margin are set aside until the others are done.
+
+Samples with many features of their own are nearly orthogonal, and some tens of sweeps suffice. Where samples have
+few features in common space the descent crawls; it notices, and leaves the rest to block decomposition.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hinge.gram import Gram
+from hinge.jit import compiled
+from hinge.optimality import multipliers_of, objective_of, violation_of
+from hinge.problem import DualProblem, Vector
+from hinge.products import add_row, row_dot
+from hinge.samples import Index
+from hinge.settings import Settings
+from hinge.solvers.run import Run
+from hinge.solvers.shrinking import shrinking_block
+from hinge.solvers.state import Reference, State
+
+# With fewer features than this, samples are too much alike to be moved one by one.
+_LEAST_FEATURES = 1000
+
+# The penalty ρ as a share of the mean diagonal value: larger ones slow the variables down, smaller ones the sums.
+_PENALTY = 0.1
+
+# The multiplier is changed once the variables have settled to what its change will move, or after so many sweeps.
+_SETTLED_SHARE = 0.5
+_SWEEPS_PER_MULTIPLIER = 5
+
+# A descent that takes the work of so many sweeps over all samples to halve its violation crawls.
+_PATIENCE = 20.0
+
+# How much finer the aim becomes where the feasible point misses the tolerance.
+_FINER = 0.5
+
+# Multiply-adds between two looks at the clock.
+_WORK_AT_ONCE = 2e7
+
+_SEED = 0x2545F4914F6CDD1D
+
+
+def descends(problem: DualProblem, gram: Gram, settings: Settings) -> bool:
+    """Whether the descent applies: a weight vector of many features, bounded variables, no gap to watch."""
+    is_bounded = bool(np.isfinite(problem.lo).all() and np.isfinite(problem.hi).all())
+    is_wide = gram.through_weights and gram.samples.n_features >= _LEAST_FEATURES
+    return is_wide and is_bounded and settings.gap_tol is None
+
+
+def descending_block(state: State, tol: float, run: Run) -> None:
+    """Descend as far as that goes well; `shrinking_block` does the rest, if any.
+
+    Raises
+    ------
+    Stop
+        As `descend` and `shrinking_block`.
+    """
+    descend(state, tol, run)
+    if state.violation() > tol:
+        shrinking_block(state, tol, run)
+
+
+def descend(state: State, tol: float, run: Run) -> None:
+    """Bring the violation of ``state`` down to ``tol``, or as far as single variables get without crawling.
+
+    Raises
+    ------
+    Stop
+        A limit was reached.
+    """
+    if state.violation() <= tol:
+        return
+    descent = _Descent(state, run)
+    try:
+        while descent.makes_headway and run.steps_left >= len(descent.order):
+            run.check(descent.span, len(descent.order))
+            descent.sweep()
+            if descent.has_settled(tol) and descent.hand_over() <= tol:
+                return
+    except BaseException:
+        descent.abandon()
+        raise
+    descent.hand_over()
+
+
+class _Descent:
+    """A point on its way: its weights, the excess of its sums, the variables that still move.
+
+    Attributes
+    ----------
+    order : int64 array
+        The variables that are not set aside, in the order of the last sweep.
+    span : float
+        Difference of the largest and the smallest slope that a variable met in the last sweep and could follow.
+    """
+
+    def __init__(self, state: State, run: Run) -> None:
+        problem = state.problem
+        self.state, self.run = state, run
+        self.beta = state.beta.copy()
+        coefficients = problem.coefficients(self.beta)
+        self.rows = state.gram.feature_rows()
+        self.weights = state.gram.weights(coefficients)
+        self.levels = np.zeros(max(problem.n_groups, 1))
+        self.levels[: problem.n_groups] = multipliers_of(problem, self.beta, state.residual)
+        self.excess = np.zeros(len(self.levels))
+        self.penalty = _PENALTY * float(state.gram.diagonal.mean()) if problem.n_groups else 0.0
+        curvature = np.tile(state.gram.diagonal, problem.n_variables // problem.n_samples) + self.penalty
+        self.rate = 1 / np.maximum(curvature, np.finfo(np.float64).tiny)
+        self.movable = np.flatnonzero(problem.lo < problem.hi)
+        self.random = np.full(1, _SEED, dtype=np.uint64)
+        self.span = state.violation()
+        self.work = 0.0
+        self._milestone, self._work_then = self.span, 0.0
+        self._sweeps_since_change = 0
+        self._aim = 1.0
+        self._wake_all()
+
+    @property
+    def makes_headway(self) -> bool:
+        """Whether the violation was halved not too long ago."""
+        return self.work - self._work_then <= _PATIENCE and len(self.order) > 0
+
+    def sweep(self) -> None:
+        """Move every variable that is not set aside once, and change the multipliers when it is time."""
+        problem, order = self.state.problem, self.order
+        shuffle(order, self.random)
+        piece = int(max(_WORK_AT_ONCE / self.state.gram.samples.cost, 1.0))
+        slopes = np.array([-np.inf, np.inf])
+        n_kept = n_moves = 0
+        for start in range(0, len(order), piece):
+            part = order[start : start + piece]
+            kept, moves = sweep(
+                *self.rows, problem.n_samples, part, problem.v, problem.lo, problem.hi, problem.group, self.rate,
+                self.levels, self.penalty, *self.margins, self.beta, self.weights, self.excess, slopes,
+            )  # fmt: skip
+            order[n_kept : n_kept + kept] = part[:kept]
+            n_kept, n_moves = n_kept + kept, n_moves + moves
+            if self.run.must_stop():
+                break
+        self.run.count(n_moves, 0.0)
+        self.work += len(order) / len(self.movable)
+        self.order = order[:n_kept]
+        self._note(*slopes)
+
+    def _note(self, top: float, bottom: float) -> None:
+        """Draw the consequences of a sweep: margins for setting aside, headway, multipliers."""
+        self.span = max(top - bottom, top, -bottom)
+        if self.span <= 0.5 * self._milestone:
+            self._milestone, self._work_then = self.span, self.work
+        change = self.penalty * self.excess
+        reach = float(np.abs(change).max())
+        self._sweeps_since_change += 1
+        if self.span <= _SETTLED_SHARE * reach or self._sweeps_since_change >= _SWEEPS_PER_MULTIPLIER:
+            self.levels += change
+            self._sweeps_since_change = 0
+        else:
+            reach = 0.0
+        if self.run.settings.shrinking:
+            self.margins = (
+                bottom - reach if bottom < 0 else -np.inf,
+                top + reach if top > 0 else np.inf,
+            )
+
+    def has_settled(self, tol: float) -> bool:
+        """Whether the variables that move are within the tolerance, and the sums nearly right."""
+        aim = self._aim * tol
+        return self.span <= aim and float(np.abs(self.penalty * self.excess).max()) <= aim
+
+    def hand_over(self) -> float:
+        """Take the nearest feasible point over into the state if it is better; return the state's violation."""
+        state, problem = self.state, self.state.problem
+        beta = problem.near(self.beta)
+        coefficients = problem.coefficients(beta)
+        image = state.gram.product(coefficients)
+        residual = (problem.v.reshape(-1, problem.n_samples) - image).ravel()
+        objective = objective_of(problem, beta, residual)
+        if objective <= objective_of(problem, state.beta, state.residual):
+            state.beta[:], state.residual[:] = beta, residual
+            state.reference = Reference(coefficients, image, np.ones(problem.n_samples, dtype=bool))
+            state.drift, self.run.objective = 0.0, objective
+        self._aim *= _FINER
+        self._wake_all()
+        return violation_of(problem, state.beta, state.residual)
+
+    def abandon(self) -> None:
+        """Save β when the run must end at once; the residual is then out of date."""
+        self.state.beta[:] = self.state.problem.near(self.beta)
+        self.state.is_stale = True
+
+    def _wake_all(self) -> None:
+        self.order = self.movable.copy()
+        self.margins = (-np.inf, np.inf)
+
+
+@compiled
+def shuffle(order: Index, random: NDArray[np.uint64]) -> None:
+    """Bring ``order`` into random order; ``random`` holds the state of an xorshift generator."""
+    x = random[0]
+    for k in range(order.shape[0] - 1, 0, -1):
+        x ^= x << np.uint64(13)
+        x ^= x >> np.uint64(7)
+        x ^= x << np.uint64(17)
+        j = np.int64(((x >> np.uint64(32)) * np.uint64(k + 1)) >> np.uint64(32))
+        order[k], order[j] = order[j], order[k]
+    random[0] = x
+
+
+@compiled
+def sweep(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    values: NDArray[np.floating],
+    n_samples: int,
+    order: Index,
+    v: Vector,
+    lo: Vector,
+    hi: Vector,
+    group: NDArray[np.int8],
+    rate: Vector,
+    levels: Vector,
+    penalty: float,
+    lower: float,
+    upper: float,
+    beta: Vector,
+    weights: Vector,
+    excess: Vector,
+    slopes: Vector,
+) -> tuple[int, int]:
+    """Move each variable of ``order`` to where its own slope vanishes, within its box.
+
+    Variables at a bound whose slope is beyond ``lower`` or ``upper`` are set aside: the others are moved to the
+    front of ``order``. ``slopes`` collects the largest and the smallest slope that could be followed.
+
+    Returns
+    -------
+    int, int
+        How many variables were not set aside, and how many moved.
+    """
+    n_kept = n_moves = 0
+    top, bottom = slopes[0], slopes[1]
+    for k in range(order.shape[0]):
+        t = order[k]
+        g = group[t]
+        old = beta[t]
+        slope = levels[g] + penalty * excess[g] - v[t]
+        slope += row_dot(indptr, indices, values, t % n_samples, weights)
+        if old <= lo[t]:
+            if slope > upper:
+                continue
+            slope = min(slope, 0.0)
+        elif old >= hi[t]:
+            if slope < lower:
+                continue
+            slope = max(slope, 0.0)
+        order[n_kept] = t
+        n_kept += 1
+        top, bottom = max(top, slope), min(bottom, slope)
+        step = min(max(old - slope * rate[t], lo[t]), hi[t]) - old
+        if step != 0:
+            n_moves += 1
+            beta[t] = old + step
+            excess[g] += step
+            add_row(indptr, indices, values, t % n_samples, step, weights)
+    slopes[0], slopes[1] = top, bottom
+    return n_kept, n_moves
