@@ -285,3 +285,20 @@ def sparse_project(
     """Dot products of rows ``start, start + 1, ...`` with ``weights``."""
     for t in range(out.shape[0]):
         out[t] = row_dot(indptr, indices, values, start + t, weights)
+
+
+@compiled
+def sparse_moments(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    values: Array,
+    rows: NDArray[np.int64],
+    out: NDArray[np.float64],
+) -> None:
+    """Add the outer products of ``rows`` of a CSR matrix with themselves to the lower half of ``out``."""
+    for k in range(rows.shape[0]):
+        start, stop = indptr[rows[k]], indptr[rows[k] + 1]
+        for p in range(start, stop):
+            line = out[np.uint32(indices[p])]
+            for q in range(start, p + 1):
+                line[np.uint32(indices[q])] += values[p] * values[q]

@@ -153,6 +153,14 @@ class DenseSamples(Samples):
         """Return the dot products of the samples ``start`` to ``stop`` with a weight vector."""
         return self._range(start, stop, np.float64) @ weights
 
+    def moments(self, index: Index) -> NDArray[np.float64]:
+        """Return the sum of the outer products of the samples ``index`` with themselves; its lower half counts."""
+        total = np.zeros((self.n_features, self.n_features))
+        for start in range(0, len(index), READ_ROWS):
+            rows = self.panel(index[start : start + READ_ROWS], np.float64)
+            total += rows.T @ rows
+        return total
+
     def feature_rows(self) -> FeatureRows:
         """Return the rows as `products.row_dot` takes them."""
         return np.empty(0, np.int64), np.empty(0, np.int32), self._range(0, self.n, self.rows.dtype)
@@ -237,6 +245,12 @@ class SparseSamples(Samples):
         result = np.empty(stop - start)
         products.sparse_project(self.indptr, self.indices, self._values(np.float64), weights, start, result)
         return result
+
+    def moments(self, index: Index) -> NDArray[np.float64]:
+        """Return the sum of the outer products of the samples ``index`` with themselves; its lower half counts."""
+        total = np.zeros((self.n_features, self.n_features))
+        products.sparse_moments(self.indptr, self.indices, self._values(np.float64), index, total)
+        return total
 
     def feature_rows(self) -> FeatureRows:
         """Return the rows as `products.row_dot` takes them."""

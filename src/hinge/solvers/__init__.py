@@ -10,8 +10,8 @@ from hinge.problem import DualProblem
 from hinge.report import Solution, Status
 from hinge.settings import Settings
 from hinge.solvers.conclusion import conclude, conduct
-from hinge.solvers.descent import descending_block, descends
 from hinge.solvers.exactness import is_exact, needs_double, refresh
+from hinge.solvers.linear import descent, proximal, weight_method
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.shrinking import shrinking_block, shrinking_smo
 from hinge.solvers.state import State
@@ -23,7 +23,7 @@ AIM = 0.9
 # Rounds of refinement without progress before single precision gives way to double.
 PATIENCE = 3
 
-_METHODS = {"block": shrinking_block, "smo": shrinking_smo, "descent": descending_block}
+_METHODS = {"block": shrinking_block, "smo": shrinking_smo, "descent": descent, "proximal": proximal}
 
 
 def solve(problem: DualProblem, gram: Gram, settings: Settings | None = None) -> Solution:
@@ -68,8 +68,8 @@ def _choose_method(problem: DualProblem, gram: Gram, settings: Settings) -> tupl
     size = f"{problem.n_variables} variables"
     if problem.n_variables <= ONE_SET:
         return "block", f"{size} fit one working set"
-    if descends(problem, gram, settings):
-        return "descent", f"{size}, {gram.samples.n_features} features; a linear kernel has a weight vector"
+    if (method := weight_method(problem, gram, settings)) is not None:
+        return method, f"{size}, {gram.samples.n_features} features; a linear kernel has a weight vector"
     if gram.is_cheap:
         return "block", f"{size}; kernel values are cheap to compute again, so few rows are kept"
     return "block", f"{size}; kernel values are dear, so rows are kept within {gram.cache_bytes >> 20} MiB"

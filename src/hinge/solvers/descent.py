@@ -12,7 +12,7 @@ computed anew, in double precision. Sweeps go through the variables in random or
 a margin are set aside until the others are done.
 
 Samples with many features of their own are nearly orthogonal, and some tens of sweeps suffice. Where samples have
-few features in common space the descent crawls; it notices, and leaves the rest to block decomposition.
+few features they are all alike and the descent crawls; it notices, and leaves the rest to block decomposition.
 """
 
 from __future__ import annotations
@@ -20,19 +20,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hinge.gram import Gram
 from hinge.jit import compiled
-from hinge.optimality import multipliers_of, objective_of, violation_of
-from hinge.problem import DualProblem, Vector
+from hinge.optimality import multipliers_of
+from hinge.problem import Vector
 from hinge.products import add_row, row_dot
 from hinge.samples import Index
-from hinge.settings import Settings
 from hinge.solvers.run import Run
-from hinge.solvers.shrinking import shrinking_block
-from hinge.solvers.state import Reference, State
-
-# With fewer features than this, samples are too much alike to be moved one by one.
-_LEAST_FEATURES = 1000
+from hinge.solvers.state import State
 
 # The penalty ρ as a share of the mean diagonal value: larger ones slow the variables down, smaller ones the sums.
 _PENALTY = 0.1
@@ -53,26 +47,6 @@ _WORK_AT_ONCE = 2e7
 _SEED = 0x2545F4914F6CDD1D
 
 
-def descends(problem: DualProblem, gram: Gram, settings: Settings) -> bool:
-    """Whether the descent applies: a weight vector of many features, bounded variables, no gap to watch."""
-    is_bounded = bool(np.isfinite(problem.lo).all() and np.isfinite(problem.hi).all())
-    is_wide = gram.through_weights and gram.samples.n_features >= _LEAST_FEATURES
-    return is_wide and is_bounded and settings.gap_tol is None
-
-
-def descending_block(state: State, tol: float, run: Run) -> None:
-    """Descend as far as that goes well; `shrinking_block` does the rest, if any.
-
-    Raises
-    ------
-    Stop
-        As `descend` and `shrinking_block`.
-    """
-    descend(state, tol, run)
-    if state.violation() > tol:
-        shrinking_block(state, tol, run)
-
-
 def descend(state: State, tol: float, run: Run) -> None:
     """Bring the violation of ``state`` down to ``tol``, or as far as single variables get without crawling.
 
@@ -91,7 +65,7 @@ def descend(state: State, tol: float, run: Run) -> None:
             if descent.has_settled(tol) and descent.hand_over() <= tol:
                 return
     except BaseException:
-        descent.abandon()
+        state.abandon_for(descent.beta)
         raise
     descent.hand_over()
 
@@ -181,25 +155,12 @@ class _Descent:
         return self.span <= aim and float(np.abs(self.penalty * self.excess).max()) <= aim
 
     def hand_over(self) -> float:
-        """Take the nearest feasible point over into the state if it is better; return the state's violation."""
-        state, problem = self.state, self.state.problem
-        beta = problem.near(self.beta)
-        coefficients = problem.coefficients(beta)
-        image = state.gram.product(coefficients)
-        residual = (problem.v.reshape(-1, problem.n_samples) - image).ravel()
-        objective = objective_of(problem, beta, residual)
-        if objective <= objective_of(problem, state.beta, state.residual):
-            state.beta[:], state.residual[:] = beta, residual
-            state.reference = Reference(coefficients, image, np.ones(problem.n_samples, dtype=bool))
-            state.drift, self.run.objective = 0.0, objective
+        """Take the point, made feasible, over into the state; return the state's violation."""
+        violation = self.state.adopt(self.beta)
+        self.run.objective = self.state.objective()
         self._aim *= _FINER
         self._wake_all()
-        return violation_of(problem, state.beta, state.residual)
-
-    def abandon(self) -> None:
-        """Save β when the run must end at once; the residual is then out of date."""
-        self.state.beta[:] = self.state.problem.near(self.beta)
-        self.state.is_stale = True
+        return violation
 
     def _wake_all(self) -> None:
         self.order = self.movable.copy()
