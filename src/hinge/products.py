@@ -207,8 +207,8 @@ def sparse_differences(
 
 @compiled_exactly
 def _sparse_row_dot(indices: NDArray[np.int32], values: Array, weights: NDArray[np.float64]) -> float:
-    # Sums in a fixed order, four at a time: free to re-order them the compiler would gather the weights by vector
-    # instructions, which many processors run several times slower. Unsigned indices need no test for being negative.
+    # Sums in a fixed order, four at a time: free to re-order them, the compiler would gather the weights by vector
+    # instructions, which some processors run several times slower. Unsigned indices need no test for a sign.
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
     whole = indices.shape[0] - indices.shape[0] % 4
     for p in range(0, whole, 4):
@@ -233,7 +233,7 @@ def _dense_row_dot(row: Array, weights: NDArray[np.float64]) -> float:
 def row_dot(
     indptr: NDArray[np.int64], indices: NDArray[np.int32], values: Array, t: int, weights: NDArray[np.float64]
 ) -> float:
-    """Dot product of row t with ``weights``. Rows are those of a CSR matrix, or of ``values`` if that has two axes."""
+    """Dot product of row t with ``weights``; rows of a CSR matrix, or of ``values`` if that has two axes."""
     if values.ndim == 2:  # known when this is compiled, so that only one branch remains
         return _dense_row_dot(values[t], weights)
     start, stop = indptr[t], indptr[t + 1]

@@ -11,7 +11,7 @@ from hinge.report import Solution, Status
 from hinge.settings import Settings
 from hinge.solvers.conclusion import conclude, conduct
 from hinge.solvers.exactness import is_exact, needs_double, refresh
-from hinge.solvers.linear import descent, proximal, weight_method
+from hinge.solvers.linear import descent_then_block, proximal_then_block, weight_method
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.shrinking import shrinking_block, shrinking_smo
 from hinge.solvers.state import State
@@ -23,7 +23,12 @@ AIM = 0.9
 # Rounds of refinement without progress before single precision gives way to double.
 PATIENCE = 3
 
-_METHODS = {"block": shrinking_block, "smo": shrinking_smo, "descent": descent, "proximal": proximal}
+_METHODS = {
+    "block": shrinking_block,
+    "smo": shrinking_smo,
+    "descent": descent_then_block,
+    "proximal": proximal_then_block,
+}
 
 
 def solve(problem: DualProblem, gram: Gram, settings: Settings | None = None) -> Solution:

@@ -39,7 +39,7 @@ _SWEEPS_PER_MULTIPLIER = 5
 _PATIENCE = 20.0
 
 # How much finer the aim becomes where the feasible point misses the tolerance.
-_FINER = 0.5
+_FINER, _FINEST = 0.5, 0.01
 
 # Multiply-adds between two looks at the clock.
 _WORK_AT_ONCE = 2e7
@@ -60,7 +60,7 @@ def descend(state: State, tol: float, run: Run) -> None:
     descent = _Descent(state, run)
     try:
         while descent.makes_headway and run.steps_left >= len(descent.order):
-            run.check(descent.span, len(descent.order))
+            run.check(descent.distance, len(descent.order))
             descent.sweep()
             if descent.has_settled(tol) and descent.hand_over() <= tol:
                 return
@@ -77,8 +77,9 @@ class _Descent:
     ----------
     order : int64 array
         The variables that are not set aside, in the order of the last sweep.
-    span : float
-        Difference of the largest and the smallest slope that a variable met in the last sweep and could follow.
+    distance : float
+        How far the last sweep was from its goal: the difference of the largest and the smallest slope that
+        variables could follow, or what the excess of a sum is worth if that is more.
     """
 
     def __init__(self, state: State, run: Run) -> None:
@@ -96,17 +97,18 @@ class _Descent:
         self.rate = 1 / np.maximum(curvature, np.finfo(np.float64).tiny)
         self.movable = np.flatnonzero(problem.lo < problem.hi)
         self.random = np.full(1, _SEED, dtype=np.uint64)
-        self.span = state.violation()
+        self.distance = state.violation()
         self.work = 0.0
-        self._milestone, self._work_then = self.span, 0.0
+        self._milestone, self._work_then = self.distance, 0.0
         self._sweeps_since_change = 0
         self._aim = 1.0
-        self._wake_all()
+        self.order: Index = self.movable.copy()
+        self.margins = (-np.inf, np.inf)
 
     @property
     def makes_headway(self) -> bool:
-        """Whether the violation was halved not too long ago."""
-        return self.work - self._work_then <= _PATIENCE and len(self.order) > 0
+        """Whether the distance was halved not too long ago, and feasible points do not keep missing the goal."""
+        return self.work - self._work_then <= _PATIENCE and len(self.order) > 0 and self._aim > _FINEST
 
     def sweep(self) -> None:
         """Move every variable that is not set aside once, and change the multipliers when it is time."""
@@ -132,13 +134,14 @@ class _Descent:
 
     def _note(self, top: float, bottom: float) -> None:
         """Draw the consequences of a sweep: margins for setting aside, headway, multipliers."""
-        self.span = max(top - bottom, top, -bottom)
-        if self.span <= 0.5 * self._milestone:
-            self._milestone, self._work_then = self.span, self.work
+        span = max(top - bottom, top, -bottom)
         change = self.penalty * self.excess
         reach = float(np.abs(change).max())
+        self.distance = max(span, reach)
+        if self.distance < 0.5 * self._milestone:
+            self._milestone, self._work_then = self.distance, self.work
         self._sweeps_since_change += 1
-        if self.span <= _SETTLED_SHARE * reach or self._sweeps_since_change >= _SWEEPS_PER_MULTIPLIER:
+        if span <= _SETTLED_SHARE * reach or self._sweeps_since_change >= _SWEEPS_PER_MULTIPLIER:
             self.levels += change
             self._sweeps_since_change = 0
         else:
@@ -151,20 +154,15 @@ class _Descent:
 
     def has_settled(self, tol: float) -> bool:
         """Whether the variables that move are within the tolerance, and the sums nearly right."""
-        aim = self._aim * tol
-        return self.span <= aim and float(np.abs(self.penalty * self.excess).max()) <= aim
+        return self.distance <= self._aim * tol
 
     def hand_over(self) -> float:
         """Take the point, made feasible, over into the state; return the state's violation."""
         violation = self.state.adopt(self.beta)
         self.run.objective = self.state.objective()
         self._aim *= _FINER
-        self._wake_all()
+        self.order, self.margins = self.movable.copy(), (-np.inf, np.inf)
         return violation
-
-    def _wake_all(self) -> None:
-        self.order = self.movable.copy()
-        self.margins = (-np.inf, np.inf)
 
 
 @compiled
