@@ -36,7 +36,7 @@ _SETTLED_SHARE = 0.5
 _SWEEPS_PER_MULTIPLIER = 5
 
 # A descent that takes the work of so many sweeps over all samples to halve its violation crawls.
-_PATIENCE = 20.0
+_PATIENCE = 10.0
 
 # How much finer the aim becomes where the feasible point misses the tolerance.
 _FINER, _FINEST = 0.5, 0.01
