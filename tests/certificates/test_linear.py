@@ -163,3 +163,15 @@ def test_unbounded_variables_and_gaps_are_left_to_others(method):
     assert linear.weight_method(problem_of("c_svc", y), gram, Settings(gap_tol=1e-3)) is None
     assert linear.weight_method(problem_of("c_svc", y), Gram(X, Kernel("rbf")), Settings()) is None
     assert linear.weight_method(problem_of("c_svc", y), gram, Settings()) == method
+
+
+@pytest.mark.parametrize(("d", "chosen"), [(5, "proximal"), (600, "block"), (1200, "descent")])
+def test_auto_chooses_by_the_number_of_features(d, chosen):
+    rng = np.random.default_rng(d)
+    X = sp.random_array((2100, d), density=min(20 / d, 0.9), rng=rng, format="csr")
+    y = np.where(X @ rng.normal(size=d) + 0.1 * rng.normal(size=2100) > 0, 1.0, -1.0)
+    problem = c_svc(y, C=1.0)
+    solution = solve(problem, Gram(X, Kernel("linear")), Settings(time_limit=60))
+    assert solution.report.solver == chosen
+    assert str(d) in solution.report.reason or chosen == "block"
+    assert_solved(solution, problem, (X @ X.T).toarray(), 1e-3)

@@ -25,7 +25,7 @@ from hinge.optimality import multipliers_of
 from hinge.problem import Vector
 from hinge.products import add_row, row_dot
 from hinge.samples import Index
-from hinge.solvers.run import Run
+from hinge.solvers.run import Run, Stop
 from hinge.solvers.state import State
 
 # The penalty ρ as a share of the mean diagonal value: larger ones slow the variables down, smaller ones the sums.
@@ -64,8 +64,8 @@ def descend(state: State, tol: float, run: Run) -> None:
             descent.sweep()
             if descent.has_settled(tol) and descent.hand_over() <= tol:
                 return
-    except BaseException:
-        state.abandon_for(descent.beta)
+    except Stop:
+        descent.hand_over()  # in the run's grace; where that has passed the state stays where it was
         raise
     descent.hand_over()
 

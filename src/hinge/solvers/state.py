@@ -132,11 +132,6 @@ class State:
             self.reference = Reference(coefficients, image, np.ones(problem.n_samples, dtype=bool))
         return self.violation()
 
-    def abandon_for(self, beta: Vector) -> None:
-        """Save ``beta``, made feasible, when a run must end at once; the residual is then out of date."""
-        self.beta[:] = self.problem.near(beta)
-        self.is_stale = True
-
     def note_steps(self, length: float) -> None:
         """Account for the rounding that steps of this total length left in the residual."""
         error = SINGLE_ERROR if self.gram.precision == "single" else _DOUBLE_ERROR
