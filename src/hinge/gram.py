@@ -19,7 +19,7 @@ from hinge.cache import RowCache
 from hinge.kernels import Kernel
 from hinge.memory import default_cache_bytes
 from hinge.precision import choose_precision
-from hinge.samples import CalledKernel, DenseSamples, Floats, GivenGram, Index, Samples, SparseSamples
+from hinge.samples import CalledKernel, DenseSamples, FeatureRows, Floats, GivenGram, Index, Samples, SparseSamples
 from hinge.threads import Team, blas_on_one_thread
 from hinge.tiles import Panel, Tiles
 
@@ -241,6 +241,29 @@ class Gram:
         self._count(evaluations=len(support) * targets.n)
         return result
 
+    def weights(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``Xᵀ coefficients``, where `through_weights` says that a weight vector exists."""
+        support = np.flatnonzero(coefficients)
+        return self.samples.combine(support, coefficients[support])  # type: ignore[attr-defined, no-any-return]
+
+    def project(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``X weights``, where a weight vector exists."""
+        image = np.empty(self.n)
+
+        def work(start: int, stop: int) -> None:
+            image[start:stop] = self.samples.project(weights, start, stop)  # type: ignore[attr-defined]
+
+        self.team.share(self.n, 8 * TILE_COLUMNS, work)
+        return image
+
+    def moments(self, index: Index) -> NDArray[np.float64]:
+        """Return ``XᵀX`` of the samples ``index``, where a weight vector exists; its lower half counts."""
+        return self.samples.moments(index)  # type: ignore[attr-defined, no-any-return]
+
+    def feature_rows(self) -> FeatureRows:
+        """Return the samples for `hinge.products.row_dot`, where a weight vector exists."""
+        return self.samples.feature_rows()  # type: ignore[attr-defined, no-any-return]
+
     def restrict(self, index: Index) -> Gram:
         """Return the Gram matrix of the samples ``index`` alone: shorter rows, the same counts.
 
@@ -389,14 +412,7 @@ class Gram:
 
     def _through_weights(self, index: Index, step: NDArray[np.float64]) -> NDArray[np.float64]:
         """K[:, index] @ step for the linear kernel: X (X[index]ᵀ step), Platt section 2.4."""
-        weights = self.samples.combine(index, step)  # type: ignore[attr-defined]
-        change = np.empty(self.n)
-
-        def work(start: int, stop: int) -> None:
-            change[start:stop] = self.samples.project(weights, start, stop)  # type: ignore[attr-defined]
-
-        self.team.share(self.n, 8 * TILE_COLUMNS, work)
-        return change
+        return self.project(self.samples.combine(index, step))  # type: ignore[attr-defined]
 
     def _carry_rows(self, old: RowCache, child: Gram, index: Index) -> None:
         position = np.full(self.n, -1, dtype=np.int64)

@@ -22,6 +22,7 @@ from hinge import products
 Floats = NDArray[np.floating]
 Index = NDArray[np.int64]
 Statistic = Literal["dot", "l1", "l2", "chi2", "value"]
+FeatureRows = tuple[NDArray[np.int64], NDArray[np.int32], Floats]
 
 # How the compiled loops number the statistics that are sums over features.
 _DIFFERENCE = {"l1": 1, "l2": 2, "chi2": 3}
@@ -152,6 +153,18 @@ class DenseSamples(Samples):
         """Return the dot products of the samples ``start`` to ``stop`` with a weight vector."""
         return self._range(start, stop, np.float64) @ weights
 
+    def moments(self, index: Index) -> NDArray[np.float64]:
+        """Return the sum of the outer products of the samples ``index`` with themselves; its lower half counts."""
+        total = np.zeros((self.n_features, self.n_features))
+        for start in range(0, len(index), READ_ROWS):
+            rows = self.panel(index[start : start + READ_ROWS], np.float64)
+            total += rows.T @ rows
+        return total
+
+    def feature_rows(self) -> FeatureRows:
+        """Return the rows as `products.row_dot` takes them."""
+        return np.empty(0, np.int64), np.empty(0, np.int32), self._range(0, self.n, self.rows.dtype)
+
     def _range(self, start: int, stop: int, dtype: Any) -> Floats:
         if dtype == np.float32:
             return self._in_single()[start:stop]
@@ -232,6 +245,16 @@ class SparseSamples(Samples):
         result = np.empty(stop - start)
         products.sparse_project(self.indptr, self.indices, self._values(np.float64), weights, start, result)
         return result
+
+    def moments(self, index: Index) -> NDArray[np.float64]:
+        """Return the sum of the outer products of the samples ``index`` with themselves; its lower half counts."""
+        total = np.zeros((self.n_features, self.n_features))
+        products.sparse_moments(self.indptr, self.indices, self._values(np.float64), index, total)
+        return total
+
+    def feature_rows(self) -> FeatureRows:
+        """Return the rows as `products.row_dot` takes them."""
+        return self.indptr, self.indices, self._values(np.float64)
 
     def take(self, index: Index, dtype: Any) -> SparseSamples:
         csr = (self._values(dtype), self.indices, self.indptr)

@@ -47,7 +47,8 @@ class Settings:
     Parameters
     ----------
     solver : {"auto", "block", "smo"}
-        ``"block"`` solves large working sets by matrix products; ``"smo"`` moves pairs; ``"auto"`` chooses.
+        ``"block"`` solves large working sets by matrix products; ``"smo"`` moves pairs; ``"auto"`` chooses,
+        and works on the weight vector of a linear kernel (the report then says ``"proximal"`` or ``"descent"``).
     rule : {"second_order", "mvp", "mg", "hmg"}
         Working-set rule of ``"smo"``.
     tol : float

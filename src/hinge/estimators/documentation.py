@@ -42,7 +42,8 @@ random_state : int, RandomState or None, default=None
     Deals the samples out to the folds of ``probability=True``. Training itself is deterministic.""",
     "ours": """\
 solver : {"auto", "block", "smo"}, default="auto"
-    ``"block"`` solves large working sets by matrix products, ``"smo"`` moves pairs, ``"auto"`` chooses by size.
+    ``"block"`` solves large working sets by matrix products, ``"smo"`` moves pairs, ``"auto"`` chooses by size and
+    works on the weight vector of a linear kernel.
 precision : {"auto", "single", "double"}, default="auto"
     Type of the kernel values that steps are computed from. Answers are checked in double precision in any case.
 n_jobs : int or None, default=None

@@ -11,6 +11,7 @@ from hinge.report import Solution, Status
 from hinge.settings import Settings
 from hinge.solvers.conclusion import conclude, conduct
 from hinge.solvers.exactness import is_exact, needs_double, refresh
+from hinge.solvers.linear import descent_then_block, proximal_then_block, weight_method
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.shrinking import shrinking_block, shrinking_smo
 from hinge.solvers.state import State
@@ -22,7 +23,12 @@ AIM = 0.9
 # Rounds of refinement without progress before single precision gives way to double.
 PATIENCE = 3
 
-_METHODS = {"block": shrinking_block, "smo": shrinking_smo}
+_METHODS = {
+    "block": shrinking_block,
+    "smo": shrinking_smo,
+    "descent": descent_then_block,
+    "proximal": proximal_then_block,
+}
 
 
 def solve(problem: DualProblem, gram: Gram, settings: Settings | None = None) -> Solution:
@@ -67,6 +73,8 @@ def _choose_method(problem: DualProblem, gram: Gram, settings: Settings) -> tupl
     size = f"{problem.n_variables} variables"
     if problem.n_variables <= ONE_SET:
         return "block", f"{size} fit one working set"
+    if (method := weight_method(problem, gram, settings)) is not None:
+        return method, f"{size}, {gram.samples.n_features} features; a linear kernel has a weight vector"
     if gram.is_cheap:
         return "block", f"{size}; kernel values are cheap to compute again, so few rows are kept"
     return "block", f"{size}; kernel values are dear, so rows are kept within {gram.cache_bytes >> 20} MiB"

@@ -142,7 +142,7 @@ def shrinking_block(state: State, tol: float, run: Run) -> None:
     if state.lagging is None and state.gram.kernel.is_positive:
         state.lagging = Lagging(state)
     while (violation := state.violation()) > tol and not run.gap_is_reached(state):
-        active = _near_margin(state)
+        active = near_margin(state)
         is_small = len(active) * state.problem.n_variables <= ONE_SET * state.gram.n
         for_now = max(0.9 * tol, (_SMALL_ACTIVE_SHARE if is_small else _ACTIVE_SHARE) * violation)
         if len(active) > _WORTHWHILE * state.gram.n:
@@ -208,7 +208,7 @@ def _solve_subset_first(state: State, tol: float, run: Run) -> None:
         shrinking_block(chosen.part, max(tol, _SUBSET_TOL * scale), run)
 
 
-def _near_margin(state: State) -> Index:
+def near_margin(state: State) -> Index:
     """Samples that violate, are free, or are near to either."""
     multipliers = multipliers_of(state.problem, state.beta, state.residual)
     near = free_and_near(state.problem, state.beta, state.residual, multipliers, _width(state))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge.gram import Gram
-from hinge.optimality import group_extremes, violation_of
+from hinge.optimality import group_extremes, objective_of, violation_of
 from hinge.problem import DualProblem, Vector
 from hinge.samples import Index
 
@@ -78,6 +78,10 @@ class State:
         """Return the violation according to the residual."""
         return violation_of(self.problem, self.beta, self.residual)
 
+    def objective(self) -> float:
+        """Return the objective according to the residual."""
+        return objective_of(self.problem, self.beta, self.residual)
+
     def extremes(self) -> tuple[Vector, Vector]:
         """Return `group_extremes` of this point."""
         return group_extremes(self.problem, self.beta, self.residual)
@@ -112,6 +116,21 @@ class State:
         if not self.gram.through_weights:
             self.note_steps(float(np.abs(step).sum()))
         return float(-0.5 * np.dot(step, before + self.residual[changed]))
+
+    def adopt(self, beta: Vector) -> float:
+        """Take a feasible point near ``beta`` over, unless it is worse; return the violation then.
+
+        The residual is computed anew, in double precision.
+        """
+        problem = self.problem
+        beta = problem.near(beta)
+        coefficients = problem.coefficients(beta)
+        image = self.gram.product(coefficients)
+        residual = (problem.v.reshape(-1, problem.n_samples) - image).ravel()
+        if objective_of(problem, beta, residual) <= self.objective():
+            self.beta[:], self.residual[:], self.drift = beta, residual, 0.0
+            self.reference = Reference(coefficients, image, np.ones(problem.n_samples, dtype=bool))
+        return self.violation()
 
     def note_steps(self, length: float) -> None:
         """Account for the rounding that steps of this total length left in the residual."""

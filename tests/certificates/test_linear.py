@@ -1,0 +1,177 @@
+"""Methods on the weight vector of a linear kernel: their answers are those of any other solver."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+import hinge.solvers
+from hinge import Gram, Kernel, Settings, certificate, solve
+from hinge.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
+from hinge.solvers import linear
+from hinge.solvers.proximal import proximal_steps
+from hinge.solvers.run import Run
+from hinge.solvers.shrinking import ActiveSet
+from hinge.solvers.state import State
+from reference import assert_solved
+
+N = 400
+METHODS = {"proximal": 10**9, "descent": 0}  # up to how many features the proximal method is chosen
+STORAGES = {
+    "dense": np.asarray,
+    "dense32": np.float32,
+    "csr": sp.csr_array,
+    "csr32": lambda X: sp.csr_array(X, dtype=np.float32),
+}
+
+
+def problem_of(formulation, y, C=1.0):
+    labels = np.where(y > 0, 1.0, -1.0)
+    return {
+        "c_svc": lambda: c_svc(labels, C=C),
+        "c_svc_without_threshold": lambda: c_svc(labels, C=C, fit_intercept=False),
+        "nu_svc": lambda: nu_svc(labels, nu=0.3),
+        "one_class": lambda: one_class(len(y), nu=0.2),
+        "epsilon_svr": lambda: epsilon_svr(y, C=C, epsilon=0.1),
+        "nu_svr": lambda: nu_svr(y, C=C, nu=0.4),
+    }[formulation]()
+
+
+FORMULATIONS = ["c_svc", "c_svc_without_threshold", "nu_svc", "one_class", "epsilon_svr", "nu_svr"]
+
+
+def data(n, d, seed):
+    """Mostly zero features in eighths, so that single precision holds them exactly, and targets with noise."""
+    rng = np.random.default_rng(seed)
+    X = np.round(8 * rng.normal(size=(n, d))) / 8 * (rng.random((n, d)) < 0.3)
+    return X, X @ rng.normal(size=d) / np.sqrt(d) + 0.5 * rng.normal(size=n)
+
+
+@pytest.fixture(params=METHODS)
+def method(request, monkeypatch):
+    """Let ``auto`` choose one of the two methods, whatever the problem's size."""
+    monkeypatch.setattr(hinge.solvers, "ONE_SET", 0)
+    monkeypatch.setattr(linear, "_FEW_FEATURES", METHODS[request.param])
+    monkeypatch.setattr(linear, "_MANY_FEATURES", 0)
+    return request.param
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_every_formulation_and_storage(method, formulation, storage):
+    X, y = data(N, 20, 0)
+    problem = problem_of(formulation, y)
+    solution = solve(problem, Gram(STORAGES[storage](X), Kernel("linear")), Settings(tol=1e-4))
+    assert solution.report.solver == method
+    assert_solved(solution, problem, X @ X.T, 1e-4)
+
+
+@pytest.mark.parametrize("shrinking", [True, False])
+def test_no_kernel_value_is_needed(method, shrinking):
+    X, y = data(N, 20, 1)
+    gram = Gram(sp.csr_array(X), Kernel("linear"))
+    problem = problem_of("c_svc", y)
+    solution = solve(problem, gram, Settings(shrinking=shrinking))
+    assert_solved(solution, problem, X @ X.T, 1e-3)
+    if method == "proximal":  # the descent may leave slow directions to block decomposition
+        assert solution.report.kernel_evaluations == 0
+
+
+@given(
+    formulation=st.sampled_from(FORMULATIONS),
+    name=st.sampled_from(sorted(METHODS)),
+    n=st.integers(6, 60),
+    d=st.integers(1, 30),
+    C=st.sampled_from([1e-3, 1.0, 1e3]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_agrees_with_the_certificate(formulation, name, n, d, C, seed):
+    X, y = data(n, d, seed)
+    y[:2] = 1.0, -1.0
+    problem = problem_of(formulation, np.resize([1.0, -1.0], n) if formulation == "nu_svc" else y, C)
+    gram = Gram(X, Kernel("linear"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hinge.solvers, "ONE_SET", 0)
+        patch.setattr(linear, "_FEW_FEATURES", METHODS[name])
+        patch.setattr(linear, "_MANY_FEATURES", 0)
+        report = (solution := solve(problem, gram, Settings(tol=1e-3))).report
+    assert report.solver == name
+    assert report.converged
+    cert = certificate(problem, gram, solution.beta)
+    scale = 1 + abs(cert.objective)
+    assert cert.box_error == 0
+    assert cert.sum_error <= 1e-9 * (1 + np.abs(solution.beta).sum())
+    assert cert.violation <= 1.001e-3
+    assert report.objective == pytest.approx(cert.objective, abs=1e-6 * scale)
+
+
+def test_a_part_of_a_problem_keeps_its_sums():
+    X, y = data(N, 10, 2)
+    problem, gram = problem_of("c_svc", y), Gram(X, Kernel("linear"))
+    start = solve(problem, gram, Settings(tol=0.5)).beta
+    state = State(problem, gram, start.copy(), problem.v - X @ (X.T @ start))
+    run = Run(Settings(), problem, gram.team)
+    with ActiveSet(state, np.arange(0, N, 2)) as chosen:
+        proximal_steps(chosen.part, 1e-3, run)
+        assert chosen.part.violation() <= 1e-3
+    assert np.array_equal(state.beta[1::2], start[1::2])
+    assert state.beta.sum() == pytest.approx(0.0, abs=1e-10)
+    np.testing.assert_allclose(state.residual, problem.v - X @ (X.T @ state.beta), atol=1e-9)
+
+
+def test_a_good_start_is_kept(method):
+    X, y = data(N, 20, 3)
+    problem, gram = problem_of("c_svc", y), Gram(X, Kernel("linear"))
+    beta = solve(problem, gram, Settings(tol=1e-6)).beta
+    again = solve(problem, gram, Settings(tol=1e-3, start=beta))
+    assert again.report.iterations == 0
+    np.testing.assert_allclose(again.beta, beta, atol=1e-12)
+
+
+@pytest.mark.parametrize("limit", [1, 50, 1000])
+def test_the_iteration_limit_holds(method, limit):
+    X, y = data(N, 20, 4)
+    problem, gram = problem_of("c_svc", y, C=100.0), Gram(X, Kernel("linear"))
+    solution = solve(problem, gram, Settings(tol=1e-9, max_iter=limit))
+    assert solution.report.iterations <= limit
+    cert = certificate(problem, gram, solution.beta)
+    assert cert.box_error == 0
+    assert cert.sum_error < 1e-9
+    assert solution.report.violation == pytest.approx(cert.violation, rel=1e-3, abs=1e-6)
+
+
+@pytest.mark.parametrize("calls", [1, 2, 5])
+def test_a_callback_may_stop_it(method, calls):
+    X, y = data(N, 20, 5)
+    problem, gram = problem_of("c_svc", y, C=100.0), Gram(X, Kernel("linear"))
+    seen = []
+    solution = solve(problem, gram, Settings(tol=1e-9, callback=lambda p: seen.append(p) or len(seen) >= calls))
+    assert str(solution.report.status) == "interrupted"
+    assert len(seen) == calls
+    cert = certificate(problem, gram, solution.beta)
+    assert cert.box_error == 0
+    assert cert.sum_error < 1e-9
+    assert solution.report.violation == pytest.approx(cert.violation, rel=1e-3, abs=1e-6)
+
+
+def test_unbounded_variables_and_gaps_are_left_to_others(method):
+    X, y = data(N, 20, 6)
+    gram = Gram(X, Kernel("linear"))
+    hard = c_svc(np.where(y > 0, 1.0, -1.0), C=np.inf)
+    assert linear.weight_method(hard, gram, Settings()) is None
+    assert linear.weight_method(problem_of("c_svc", y), gram, Settings(gap_tol=1e-3)) is None
+    assert linear.weight_method(problem_of("c_svc", y), Gram(X, Kernel("rbf")), Settings()) is None
+    assert linear.weight_method(problem_of("c_svc", y), gram, Settings()) == method
+
+
+@pytest.mark.parametrize(("d", "chosen"), [(5, "proximal"), (600, "block"), (1200, "descent")])
+def test_auto_chooses_by_the_number_of_features(d, chosen):
+    rng = np.random.default_rng(d)
+    X = sp.random_array((2100, d), density=min(20 / d, 0.9), rng=rng, format="csr")
+    y = np.where(X @ rng.normal(size=d) + 0.1 * rng.normal(size=2100) > 0, 1.0, -1.0)
+    problem = c_svc(y, C=1.0)
+    solution = solve(problem, Gram(X, Kernel("linear")), Settings(time_limit=60))
+    assert solution.report.solver == chosen
+    assert str(d) in solution.report.reason or chosen == "block"
+    assert_solved(solution, problem, (X @ X.T).toarray(), 1e-3)
