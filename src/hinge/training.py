@@ -359,9 +359,9 @@ def half_margin(solution: Solution) -> float:
 
 
 def is_flat(solution: Solution) -> bool:
-    """Whether a ν-SVC solution has no margin but for its violation and rounding: its decisions mean nothing."""
+    """Whether a solution of ν-SVC has no margin but for its violation and rounding: decisions mean nothing."""
     rounding = _FLAT_MARGIN * float(np.abs(solution.beta).sum())
-    return half_margin(solution) <= max(solution.report.violation, rounding)
+    return solution.report.converged and half_margin(solution) <= max(solution.report.violation, rounding)
 
 
 def _part_of(gram: Gram, task: Task, n_workers: int) -> Gram:
