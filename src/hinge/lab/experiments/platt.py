@@ -27,13 +27,15 @@ SMO, CHUNKING, PAIRS, OURS = "platt", "chunking", "smo-second-order", "auto"
 _ALGORITHMS = (SMO, CHUNKING, PAIRS, OURS)
 _STORED = (SMO, CHUNKING)
 _WHY_NOT_FASTER = (
-    "That compares two implementations more than two algorithms: the steps of Platt's SMO are driven from Python "
-    "here, each keeps the errors of all samples up to date, and with the linear kernel and sparse data a step "
-    "costs "
-    "about half a millisecond; chunking spends its time in compiled matrix products. The column of the compiled "
-    "second-order SMO shows what pair steps can do."
+    "Both are compiled here, but chunking spends its time in matrix products, which today's processors are good "
+    "at, and Platt's SMO in steps over short sparse vectors."
 )
+_NEAR = 0.02  # numbers of support vectors that differ by less are the paper's
+
 _CACHE_MB = 128.0  # the memory of Platt's machine
+
+#: Platt's samples may be off their value by 1e-3 on either side (section 3): a violation of twice that.
+TOLERANCE = 2e-3
 
 
 def _cell(series: Series, name: str, algorithm: str, scale: Scale, storage: str = "") -> Cell:
@@ -44,7 +46,8 @@ def _cell(series: Series, name: str, algorithm: str, scale: Scale, storage: str 
         series.C,
         GAMMA,
         cache_mb=_CACHE_MB,
-        limit=scale.limit,
+        tol=TOLERANCE,
+        limit=scale.own_limit if algorithm == SMO else scale.limit,
         family=f"{series.key} {storage}",
     )
 
@@ -159,8 +162,8 @@ def _who_was_faster(series: Series, scale: Scale, outcomes: Outcomes) -> str:
 
 
 def _how_far_from_platts(series: Series, scale: Scale, outcomes: Outcomes) -> str:
-    """Say by how much the numbers of support vectors differ from the paper's, at most."""
-    texts = []
+    """Say by how much the numbers of support vectors differ from the paper's, and where by more than 2 %."""
+    texts, beyond = [], []
     for algorithm, label in ((SMO, "Platt's SMO"), (OURS, "auto")):
         found = []
         for name in series.sets(scale):
@@ -169,14 +172,23 @@ def _how_far_from_platts(series: Series, scale: Scale, outcomes: Outcomes) -> st
                 free, bounded = series.paper[name][2:]
                 pairs = (run.n_free + run.n_bounded, free + bounded), (run.n_bounded, bounded), (run.n_free, free)
                 found.append([abs(here - then) / max(then, 1) for here, then in pairs])
+                if algorithm == SMO:
+                    beyond += [
+                        f"{name.replace(':', ' ')} has {here:,} {kind} instead of {then:,}"
+                        for kind, (here, then) in zip(("bounded", "free"), pairs[1:], strict=True)
+                        if abs(here - then) > _NEAR * then
+                    ]
         if found:
             worst = [f"{max(column):.1%}" for column in zip(*found, strict=True)]
             texts.append(f"{label} {worst[0]} of all, {worst[1]} of the bounded, {worst[2]} of the free ones")
     if not texts:
         return "None of these sets is in the paper."
-    return (
+    text = (
         f"Furthest off the paper's numbers of support vectors, over the sets that were solved: {'; '.join(texts)}."
     )
+    if beyond:
+        return f"{text} With Platt's SMO {'; '.join(beyond)}; all other numbers are within {_NEAR:.0%}."
+    return f"{text} With Platt's SMO all are within {_NEAR:.0%}."
 
 
 def _storage_table(series: Series, scale: Scale, outcomes: Outcomes) -> Table:
