@@ -27,8 +27,8 @@ from hinge.solvers.exactness import is_exact, refresh
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.state import State
 
-# Fixed orders take many more steps than a greedy choice, and cheap ones: their default limit is so many times that of
-# production.
+# Fixed orders take many more steps than a greedy choice, and cheap ones: their default limit is a multiple of
+# production's.
 _MORE_STEPS = 10
 
 #: Moves a state until its violation is at most the tolerance, or raises `Stop`.
