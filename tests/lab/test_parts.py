@@ -21,16 +21,8 @@ from hinge.lab.gain_rows import _best_partner, _largest_gain
 from hinge.lab.gradient_projection import ascend
 from hinge.lab.interior_point import solve_quadratic_program
 from hinge.lab.pairs import move
-from hinge.lab.platt import (
-    _FREE,
-    _TURN,
-    _examine_pass,
-    _joint_step,
-    _next_violator,
-    _second_choice,
-    assemble,
-    main_routine,
-)
+from hinge.lab.platt import main_routine
+from hinge.lab.platt_steps import FREE, TURN, _joint_step, _next_violator, _second_choice, assemble, examine_pass
 from hinge.lab.simple_svm import _FreeSet
 from hinge.lab.subproblem import extract, worst_violators
 from hinge.solvers.state import State
@@ -86,12 +78,12 @@ def test_platts_weight_vector_and_list_of_free_samples_follow_the_steps():
     state = start()
     machine = assemble(state)
     for _ in range(20):
-        machine.counts[_TURN] = 0
-        _examine_pass(machine, np.arange(4), False, 1e-6, 1)
+        machine.counts[TURN] = 0
+        examine_pass(machine, np.arange(4), False, 1e-6, 1)
         fresh = assemble(state)
         assert machine.weights == pytest.approx(fresh.weights)
-        n_free = fresh.counts[_FREE]
-        assert machine.counts[_FREE] == n_free
+        n_free = fresh.counts[FREE]
+        assert machine.counts[FREE] == n_free
         assert sorted(machine.free[:n_free]) == fresh.free[:n_free].tolist()
         free = fresh.free[:n_free]
         assert machine.errors[free] == pytest.approx(state.problem.v[free] - POINTS[free] @ fresh.weights)
