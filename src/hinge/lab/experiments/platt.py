@@ -28,7 +28,7 @@ _ALGORITHMS = (SMO, CHUNKING, PAIRS, OURS)
 _STORED = (SMO, CHUNKING)
 _WHY_NOT_FASTER = (
     "Both are compiled here, but chunking spends its time in matrix products, which today's processors are good "
-    "at, and Platt's SMO in steps over short sparse vectors."
+    "at, and Platt's SMO in many short steps."
 )
 _NEAR = 0.02  # numbers of support vectors that differ by less are the paper's
 
