@@ -30,6 +30,10 @@ _DIFFERENCE = {"l1": 1, "l2": 2, "chi2": 3}
 # Rows converted at once while the data is read, so that no second full copy ever exists.
 READ_ROWS = 4096
 
+# Panels of few rows are compared in pieces of so many multiply-adds. BLAS has a way for small products that spares
+# it from rearranging the columns first: two rows of MNIST take half the time.
+_FEW_ROWS, _SMALL_PRODUCT = 16, 850_000
+
 
 class Samples(ABC):
     """Rows of data that can be compared with each other.
@@ -126,7 +130,10 @@ class DenseSamples(Samples):
     def compare(self, statistic: Statistic, panel: Floats, start: int, stop: int, out: Floats) -> None:
         columns = self._range(start, stop, out.dtype)
         if statistic == "dot":
-            np.matmul(panel, columns.T, out=out)
+            pieces = 1 if len(panel) > _FEW_ROWS else panel.size * len(columns) // _SMALL_PRODUCT + 1
+            width = max(-(-len(columns) // pieces), 1)
+            for first in range(0, len(columns), width):
+                np.matmul(panel, columns[first : first + width].T, out=out[:, first : first + width])
         else:
             products.dense_differences(_DIFFERENCE[statistic], panel, columns, out)
 

@@ -6,8 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from hinge import Gram, Kernel
+from hinge import Gram, Kernel, Settings, lab, solve
 from hinge.formulations import c_svc, epsilon_svr
+from hinge.lab import platt
 from hinge.lab.chunking import disagreement, projected_conjugate_gradient
 from hinge.lab.decomposition import (
     OSUNA_SIZE,
@@ -20,7 +21,8 @@ from hinge.lab.gain_rows import _best_partner, _largest_gain
 from hinge.lab.gradient_projection import ascend
 from hinge.lab.interior_point import solve_quadratic_program
 from hinge.lab.pairs import move
-from hinge.lab.platt import _joint_step, _next_violator, _second_choice, main_routine
+from hinge.lab.platt import main_routine
+from hinge.lab.platt_steps import FREE, TURN, _joint_step, _next_violator, _second_choice, assemble, examine_pass
 from hinge.lab.simple_svm import _FreeSet
 from hinge.lab.subproblem import extract, worst_violators
 from hinge.solvers.state import State
@@ -55,14 +57,50 @@ def test_without_curvature_the_better_end_of_the_segment_is_taken():
 
 
 def test_first_and_second_choice_of_platt():
-    lo, hi = np.zeros(4), np.ones(4)
+    lo, hi, order = np.zeros(4), np.ones(4), np.arange(4)
     beta, r = np.array([0.0, 0.5, 0.5, 1.0]), np.array([0.3, -0.2, 0.1, 0.4])
-    assert _next_violator(0, False, beta, r, lo, hi, 0.0, 0.01) == 0
-    assert _next_violator(1, False, beta, r, lo, hi, 0.0, 0.01) == 1
-    assert _next_violator(0, True, beta, r, lo, hi, 0.0, 0.01) == 1
-    assert _next_violator(3, False, beta, r, lo, hi, 0.0, 0.01) == -1  # at its bound on the right side
-    assert _second_choice(0, beta, r, lo, hi, 0.0) == 1  # the free one of smallest residual
-    assert _second_choice(1, beta, r, lo, hi, 0.0) == 2
+    free, place = np.array([1, 2]), np.array([-1, 0, 1, -1])
+    kernel_machine = (np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0), np.empty(0))
+
+    def next_violator(turn, only_free):
+        return _next_violator(order, turn, only_free, place, beta, r, r, lo, hi, kernel_machine, 0.0, 0.01)
+
+    assert next_violator(0, False) == 0
+    assert next_violator(1, False) == 1
+    assert next_violator(0, True) == 1
+    assert next_violator(3, False) == 4  # at its bound on the right side: none is left
+    assert _second_choice(0, free, r, 0.0) == 1  # the free one of smallest residual
+    assert _second_choice(1, free, r, 0.0) == 2
+
+
+def test_platts_weight_vector_and_list_of_free_samples_follow_the_steps():
+    """Four points on a line: after every step the machine is what it would be if it were built anew."""
+    state = start()
+    machine = assemble(state)
+    for _ in range(20):
+        machine.counts[TURN] = 0
+        examine_pass(machine, np.arange(4), False, 1e-6, 1)
+        fresh = assemble(state)
+        assert machine.weights == pytest.approx(fresh.weights)
+        n_free = fresh.counts[FREE]
+        assert machine.counts[FREE] == n_free
+        assert sorted(machine.free[:n_free]) == fresh.free[:n_free].tolist()
+        free = fresh.free[:n_free]
+        assert machine.errors[free] == pytest.approx(state.problem.v[free] - POINTS[free] @ fresh.weights)
+    assert state.beta == pytest.approx([0, -2, 2, 0], abs=1e-5)
+
+
+def test_platt_on_samples_sorted_by_class_in_many_stretches(monkeypatch):
+    """No stretch has both classes: the pass over all samples at once makes the first steps."""
+    monkeypatch.setattr(platt, "_STRETCH", 10)
+    rng = np.random.default_rng(5)
+    y = np.repeat([1, -1], 60)
+    X = rng.normal(size=(120, 2)) + 0.7 * y[:, None]
+    problem, gram = c_svc(y, C=1.0), Gram(X, Kernel("rbf", gamma=0.5))
+    report = lab.get("platt").solve(problem, gram, Settings(tol=1e-4)).solution.report
+    assert report.converged
+    best = solve(problem, Gram(X, Kernel("rbf", gamma=0.5)), Settings(tol=1e-6)).report.objective
+    assert report.objective == pytest.approx(best, rel=1e-6)
 
 
 def test_main_routine_alternates_between_all_and_free_samples():

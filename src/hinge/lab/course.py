@@ -27,6 +27,10 @@ from hinge.solvers.exactness import is_exact, refresh
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.state import State
 
+# Fixed orders take many more steps than a greedy choice, and cheap ones: their default limit is a multiple of
+# production's.
+_MORE_STEPS = 10
+
 #: Moves a state until its violation is at most the tolerance, or raises `Stop`.
 Body = Callable[[State, float, Run], None]
 
@@ -79,6 +83,8 @@ def row_of(state: State, variable: int) -> Floats:
 
 def _conduct(name: str, body: Body, problem: DualProblem, gram: Gram, settings: Settings) -> Solution:
     run = Run(settings, problem, gram.team)
+    if settings.max_iter is None:
+        run.max_iter *= _MORE_STEPS
     gram = gram.in_double() if gram.precision == "single" else gram
     state, status = conduct(problem, gram, run, lambda state: _until_exact(state, body, run))
     solution = conclude(state, status, name, "as asked", run)

@@ -7,11 +7,13 @@ the free sample whose error differs most; if that fails, any free sample and the
 random place on. The threshold is set after each step so that both samples satisfy their conditions (section
 2.3). Without a threshold each variable moves alone (eq. 23), and only the first choice is left to make.
 
-Cost. No matrix is kept. Here the error cache holds the error of *every* sample, not only of the free ones: it
-is the residual of the other solvers, and it costs two kernel rows a step instead of an evaluation of the
-machine for each bounded sample that a pass visits. With the linear kernel the weight vector brings the errors
-up to date (section 2.4), and no row is needed at all. Sparse and binary dot products are the Gram matrix's own
-affair.
+Cost. The error cache holds the errors of the free samples (section 2.2). With the linear kernel a step changes
+the weight vector where the two samples have features, and each free sample's error is one sparse product with it,
+as is the error of a bounded sample when a pass comes to it (section 2.4). Other kernels have no weight vector:
+there a step takes the kernel values of two samples with the free ones and with those of the stretch that the pass
+is in. The errors of all others wait for the end of the stretch and follow in one product, where Platt evaluates
+the machine sample by sample. Partners come from the stretch and the free samples; only a pass in which none of
+them serves is repeated with everyone at hand. The steps themselves are in `hinge.lab.platt_steps`.
 
 When to use. For history, and for linear machines on sparse data. A choice by the largest violation or gain
 needs fewer steps.
@@ -28,169 +30,135 @@ from typing import Any
 
 import numpy as np
 
-from hinge.jit import compiled
 from hinge.lab.coordinate_ascent import sweep
-from hinge.lab.course import NO_GROUP, ONE_GROUP, laboratory, row_of
-from hinge.lab.pairs import move, subtract_row
+from hinge.lab.course import NO_GROUP, ONE_GROUP, laboratory
+from hinge.lab.platt_steps import (
+    CHANGE,
+    DONE,
+    LENGTH,
+    NEEDS_ROWS,
+    NOTED,
+    STEP_LIMIT,
+    STEPS,
+    THRESHOLD,
+    TURN,
+    VALUES,
+    Machine,
+    assemble,
+    evaluate_all,
+    examine_pass,
+)
 from hinge.report import Status
+from hinge.samples import Index
 from hinge.solvers.run import Run, Stop
+from hinge.solvers.shrinking import ActiveSet
 from hinge.solvers.state import State
 
-# A step shorter than this, relative to the variable, is no progress (eps in the pseudo-code).
-_EPS = 1e-10
+# Samples that a pass over all of them visits before the errors of the others are brought up to date.
+_STRETCH = 1000
 
-# Steps between two looks at clock, limits and callback; a look computes the violation of all samples.
-_STEPS_PER_LOOK = 200
+# Kernel rows computed at once: those of the next samples that violate.
+_ROWS_AT_ONCE = 64
 
-_SEED = 1998
+# Steps between two looks at clock, limits and callback; a look computes the violation.
+_STEPS_PER_LOOK = 1000
 
 
-class _Machine:
-    """The machine in training: β, errors and threshold; the procedures of section 2.5 are its methods."""
+class _Trainer:
+    """Passes over a state: over the whole of it where the machine is linear, else over stretches of it."""
 
     def __init__(self, state: State, tol: float, run: Run) -> None:
         self.state, self.tol, self.run = state, tol, run
-        self.box = (state.problem.lo, state.problem.hi)
-        self.random = np.random.default_rng(_SEED)
+        self.is_linear = state.gram.through_weights
         self.threshold = float(np.mean(state.extremes()))
+        self.next_look, self.is_lost = run.iterations, False
+        self.machine = assemble(state) if self.is_linear else None
 
     def examine_pass(self, only_free: bool) -> int:
-        """Examine every sample that violates when its turn comes; return how many steps that made."""
-        state, num_changed, i2 = self.state, 0, -1
-        while True:
-            i2 = _next_violator(i2 + 1, only_free, state.beta, state.residual, *self.box, self.threshold, self.tol)
-            if i2 < 0:
-                return num_changed
-            num_changed += self.examine_example(i2)
+        """Make a pass and return the number of its steps."""
+        if self.is_linear:
+            steps = self.examine(self.state, np.arange(self.state.problem.n_variables), only_free)
+        elif only_free:
+            steps = self.examine_free()
+        else:
+            steps = self.examine_in_stretches(_STRETCH) or self.examine_in_stretches(self.state.gram.n)
+        if self.is_lost:
+            raise Stop(Status.STALLED)
+        return steps
 
-    def examine_example(self, i2: int) -> int:
-        """Find a partner for i2 with which positive progress can be made (section 2.2)."""
-        state = self.state
-        beta, r = state.beta, state.residual
-        i1 = _second_choice(i2, beta, r, *self.box, self.threshold)
-        if i1 >= 0 and self.take_step(i1, i2, self.kernel(i1, i2)):
-            return 1
-        row = row_of(state, i2)
-        for only_free in (True, False):
-            start = int(self.random.integers(len(beta)))
-            i1 = _first_partner(start, only_free, i2, beta, r, *self.box, state.gram.diagonal, row)
-            if i1 >= 0:
-                return self.take_step(i1, i2, float(row[i1 % state.gram.n]))
+    def examine_free(self) -> int:
+        """Passes over the free samples until one changes nothing."""
+        free = self.free_samples()
+        if len(free):
+            with ActiveSet(self.state, free) as active:
+                order = np.arange(active.part.problem.n_variables)
+                while self.examine(active.part, order, only_free=True) and not self.is_lost:
+                    pass
         return 0
 
-    def kernel(self, i1: int, i2: int) -> float:
-        """k(x₁, x₂): from a row, or alone where rows are not needed otherwise."""
-        gram = self.state.gram
-        if gram.through_weights and i1 % gram.n != i2 % gram.n:
-            return float(gram.block(np.array([i1 % gram.n, i2 % gram.n]))[0, 1])
-        return float(row_of(self.state, i2)[i1 % gram.n])
+    def examine_in_stretches(self, length: int) -> int:
+        """A pass over all samples; the partners come from the stretch and from the free samples."""
+        state, steps = self.state, 0
+        n = state.gram.n
+        for first in range(0, n, length):
+            stretch = np.arange(first, min(first + length, n))
+            if self.is_lost or not self.violators(state)[state.variables_of(stretch)].any():
+                continue
+            with ActiveSet(state, np.union1d(stretch, self.free_samples())) as active:
+                order = active.part.variables_of(np.searchsorted(active.samples, stretch))
+                steps += self.examine(active.part, order, only_free=False)
+        return steps
 
-    def take_step(self, i1: int, i2: int, k12: float) -> int:
-        """Optimise the pair; return whether there was positive progress."""
-        state, n = self.state, self.state.gram.n
-        beta, r, diagonal = state.beta, state.residual, state.gram.diagonal
-        k11, k22 = float(diagonal[i1 % n]), float(diagonal[i2 % n])
-        step = _joint_step(i1, i2, beta, r, *self.box, k11, k22, k12)
-        if step == 0:
-            return 0
-        slope, curvature = float(r[i2] - r[i1]), k11 + k22 - 2 * k12
-        self.update_errors(i1, i2, step)
-        move(i2, step, beta, *self.box)
-        move(i1, -step, beta, *self.box)
-        self.set_threshold(i1, i2)
-        self.look(2 * abs(step), step * (0.5 * curvature * step - slope))
-        return 1
+    def examine(self, part: State, order: Index, only_free: bool) -> int:
+        """Run the compiled pass over ``order`` to its end, giving it the kernel rows that it asks for."""
+        m = self.machine or assemble(part)
+        m.now[THRESHOLD] = self.threshold
+        m.counts[TURN] = 0
+        before = self.run.iterations
+        while True:
+            limit = min(self.next_look - self.run.iterations, self.run.steps_left)
+            code, needed, beside = examine_pass(m, order, only_free, self.tol, max(limit, 0))
+            self.note(part, m)
+            if code == NEEDS_ROWS:
+                self.fetch(part, order[m.counts[TURN] :], needed, beside)
+            if code == STEP_LIMIT or self.run.must_stop():
+                self.look(part, m)
+            if code == DONE or self.is_lost:
+                return self.run.iterations - before
 
-    def update_errors(self, i1: int, i2: int, step: float) -> None:
-        """β₂ grows by ``step`` and β₁ falls by it."""
-        gram, r = self.state.gram, self.state.residual
-        if gram.through_weights:  # eq. 22
-            for errors in r.reshape(-1, gram.n):
-                gram.update(errors, np.array([i1, i2]) % gram.n, np.array([-step, step]))
-        else:
-            subtract_row(r, row_of(self.state, i2), step)
-            subtract_row(r, row_of(self.state, i1), -step)
+    def fetch(self, part: State, order: Index, needed: int, beside: int) -> None:
+        """Compute the rows that are needed, and those of the next violators while we are at it."""
+        gram = part.gram
+        coming = order[self.violators(part)[order]] % gram.n
+        coming = coming[gram.cache.slot_of[coming] < 0][: min(_ROWS_AT_ONCE, gram.cache.capacity - 2)]
+        gram.rows(np.unique(np.concatenate([coming, [s for s in (needed, beside) if s >= 0]]).astype(np.int64)))
 
-    def set_threshold(self, i1: int, i2: int) -> None:
-        """Section 2.3: the threshold at which both samples are right; halfway where both are at a bound."""
-        beta, r, (lo, hi) = self.state.beta, self.state.residual, self.box
-        proposals = [float(r[i]) for i in (i1, i2) if lo[i] < beta[i] < hi[i]]
-        self.threshold = proposals[0] if proposals else float(r[i1] + r[i2]) / 2
+    def note(self, part: State, m: Machine) -> None:
+        """Enter the work of the compiled pass into the books."""
+        self.threshold = float(m.now[THRESHOLD])
+        part.note_steps(float(m.now[LENGTH]))
+        part.gram.counts.evaluations += int(m.counts[VALUES])
+        self.run.count(int(m.counts[STEPS] - m.counts[NOTED]), float(m.now[CHANGE]))
+        m.now[CHANGE] = m.now[LENGTH] = 0.0
+        m.counts[NOTED], m.counts[VALUES] = m.counts[STEPS], 0
 
-    def look(self, length: float, change: float) -> None:
-        """Count the step; now and then look at the clock."""
-        state, run = self.state, self.run
-        state.note_steps(length)
-        run.count(1, change)
-        if run.iterations % _STEPS_PER_LOOK == 0 or run.steps_left <= 0:
-            violation = state.violation()
-            if state.is_lost(violation):
-                raise Stop(Status.STALLED)
-            run.check(violation, state.gram.n)
+    def look(self, part: State, m: Machine) -> None:
+        """Look at the clock."""
+        evaluate_all(m)
+        violation = part.violation()
+        self.is_lost = part.is_lost(violation)
+        self.run.check(violation, part.gram.n)
+        self.next_look = self.run.iterations + _STEPS_PER_LOOK
 
+    def violators(self, state: State) -> Any:
+        beta, r, problem = state.beta, state.residual, state.problem
+        may_grow = (r > self.threshold + self.tol) & (beta < problem.hi)
+        return may_grow | ((r < self.threshold - self.tol) & (beta > problem.lo))
 
-@compiled
-def _is_free(t: int, beta: Any, lo: Any, hi: Any) -> bool:
-    return lo[t] < beta[t] < hi[t]
-
-
-@compiled
-def _next_violator(
-    start: int, only_free: bool, beta: Any, r: Any, lo: Any, hi: Any, threshold: float, tol: float
-) -> int:
-    """First sample from ``start`` on that violates its optimality condition by more than ``tol``; -1 if none."""
-    for t in range(start, beta.shape[0]):
-        if only_free and not _is_free(t, beta, lo, hi):
-            continue
-        if (r[t] > threshold + tol and beta[t] < hi[t]) or (r[t] < threshold - tol and beta[t] > lo[t]):
-            return t
-    return -1
-
-
-@compiled
-def _second_choice(i2: int, beta: Any, r: Any, lo: Any, hi: Any, threshold: float) -> int:
-    """Free sample whose error is furthest from that of i2 on the other side; -1 where none is free."""
-    sign = 1.0 if r[i2] > threshold else -1.0
-    best, chosen = -np.inf, -1
-    for t in range(beta.shape[0]):
-        if t != i2 and _is_free(t, beta, lo, hi) and -sign * r[t] > best:
-            best, chosen = -sign * r[t], t
-    return chosen
-
-
-@compiled
-def _joint_step(
-    i1: int, i2: int, beta: Any, r: Any, lo: Any, hi: Any, k11: float, k22: float, k12: float
-) -> float:
-    """How far β₂ goes up, and β₁ down (eq. 13 to 19); 0 where that is no positive progress."""
-    low = max(lo[i2] - beta[i2], beta[i1] - hi[i1])
-    high = min(hi[i2] - beta[i2], beta[i1] - lo[i1])
-    if i1 == i2 or low >= high:
-        return 0.0
-    slope, eta = r[i2] - r[i1], k11 + k22 - 2 * k12
-    if eta > 1e-12 * (abs(k11) + abs(k22)):
-        step = min(max(slope / eta, low), high)
-    else:  # the objective at both ends of the segment
-        at_low, at_high = low * (0.5 * eta * low - slope), high * (0.5 * eta * high - slope)
-        step = low if at_low < at_high else high
-        if min(at_low, at_high) >= -_EPS * _EPS:
-            step = 0.0
-    return step if abs(step) >= _EPS * (abs(beta[i2]) + _EPS) else 0.0
-
-
-@compiled
-def _first_partner(
-    start: int, only_free: bool, i2: int, beta: Any, r: Any, lo: Any, hi: Any, diagonal: Any, row: Any
-) -> int:
-    """First sample, from ``start`` on and round to it, with which i2 makes positive progress; -1 if none."""
-    n = diagonal.shape[0]
-    for offset in range(beta.shape[0]):
-        i1 = (start + offset) % beta.shape[0]
-        if only_free and not _is_free(i1, beta, lo, hi):
-            continue
-        if _joint_step(i1, i2, beta, r, lo, hi, diagonal[i1 % n], diagonal[i2 % n], row[i1 % n]) != 0:
-            return i1
-    return -1
+    def free_samples(self) -> Index:
+        problem, beta = self.state.problem, self.state.beta
+        is_free = (problem.lo < beta) & (beta < problem.hi)
+        return np.flatnonzero(is_free.reshape(-1, problem.n_samples).any(axis=0))
 
 
 def main_routine(examine_pass: Callable[[bool], int]) -> None:
@@ -209,7 +177,12 @@ def main_routine(examine_pass: Callable[[bool], int]) -> None:
 
 def platt(state: State, tol: float, run: Run) -> None:
     """Pairs; a sample may be off the threshold by half of ``tol``."""
-    main_routine(_Machine(state, 0.5 * tol, run).examine_pass)
+    trainer = _Trainer(state, 0.5 * tol, run)
+    try:
+        main_routine(trainer.examine_pass)
+    finally:
+        if trainer.machine is not None:
+            evaluate_all(trainer.machine)
 
 
 def fixed_threshold(state: State, tol: float, run: Run) -> None:

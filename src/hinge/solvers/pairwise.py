@@ -163,31 +163,51 @@ def _second_order(i: int, r: Any, down: Any, row: Any, diagonal: Any, top: float
 
 @compiled
 def _best_partner(
-    b: int, n: int, beta: Any, r: Any, lo: Any, hi: Any, group: Any, row: Any, diagonal: Any, flat: float
-) -> Any:
+    b: int,
+    beta: Any,
+    r: Any,
+    lo: Any,
+    hi: Any,
+    up: Any,
+    down: Any,
+    row: Any,
+    diagonal: Any,
+    flat: float,
+    score: Any,
+) -> tuple[float, int, float]:
     """Partner of b with the largest gain within the box (Glasmachers & Igel eq. 3).
 
-    Returns the gain, the partner, the step (positive: mass moves from the partner to b) and the largest
-    violation of any pair with b.
+    Returns the gain, the partner (-1 where none gains) and the largest violation of any pair with b. At most one
+    of the two ways between b and another variable goes downhill, so one pass without branches finds both.
     """
-    best_gain, partner, best_step, steepest = 0.0, -1, 0.0, 0.0
-    for t in range(r.shape[0]):
-        if t == b or group[t] != group[b]:
-            continue
-        gradient = r[b] - r[t]
-        curvature = _curvature(b, t, n, row, diagonal, flat)
-        if gradient > 0:
-            step = pair_step(gradient, curvature, hi[b] - beta[b], beta[t] - lo[t])
-        elif gradient < 0:
-            step = -pair_step(-gradient, curvature, hi[t] - beta[t], beta[b] - lo[b])
-        else:
-            continue
-        gain = step * gradient - 0.5 * curvature * step * step
-        if step != 0:
-            steepest = max(steepest, abs(gradient))
-        if gain > best_gain:
-            best_gain, partner, best_step = gain, t, step
-    return best_gain, partner, best_step, steepest
+    n = row.shape[0]
+    own, here, grows, falls = diagonal[b % n], float(r[b]), hi[b] - beta[b], beta[b] - lo[b]
+    best, place, steepest = 0.0, 0, 0.0
+    for first in range(0, r.shape[0], n):
+        for begin in range(0, n, _SEARCHED):
+            start, stop = first + begin, first + min(begin + _SEARCHED, n)
+            part, part_up, part_down, gains = r[start:stop], up[start:stop], down[start:stop], score[start:stop]
+            at, low, high = beta[start:stop], lo[start:stop], hi[start:stop]
+            values, own_values = row[begin : begin + _SEARCHED], diagonal[begin : begin + _SEARCHED]
+            largest = 0.0
+            for t in range(part.shape[0]):
+                rise = larger(here - (part[t] + part_down[t]), 0.0)  # of β_b
+                fall = larger(part[t] + part_up[t] - here, 0.0)
+                room = smaller(grows, at[t] - low[t]) if rise > 0 else smaller(falls, high[t] - at[t])
+                slope = rise + fall
+                curvature = larger(own + own_values[t] - 2.0 * values[t], flat)
+                step = smaller(slope / curvature, room)
+                gain = step * (slope - 0.5 * curvature * step)
+                gains[t] = gain
+                largest = larger(largest, gain)
+                steepest = larger(steepest, slope if room > 0 else 0.0)
+            if largest > best:
+                best, place = largest, start
+    if best > 0:
+        for t in range(place, r.shape[0]):
+            if score[t] == best:
+                return best, t, steepest
+    return 0.0, -1, steepest
 
 
 @compiled
@@ -253,19 +273,21 @@ def _related_pair(
     r: Any,
     lo: Any,
     hi: Any,
-    group: Any,
+    up: Any,
+    down: Any,
+    score: Any,
 ) -> tuple[int, int, float]:
     """Pair of largest gain among those that share a variable with the ``last``, and their largest violation."""
     n = diagonal.shape[0]
-    i, j, gain, steepest = -1, -1, 0.0, 0.0
+    i, j, most, steepest = -1, -1, 0.0, 0.0
     for which in range(2):
         b = last[which]
         row = rows[slot_of[b % n]]
-        new_gain, partner, step, slope = _best_partner(b, n, beta, r, lo, hi, group, row, diagonal, flat)
+        gain, partner, slope = _best_partner(b, beta, r, lo, hi, up, down, row, diagonal, flat, score)
         steepest = max(steepest, slope)
-        if new_gain > gain:
-            gain = new_gain
-            i, j = (b, partner) if step > 0 else (partner, b)
+        if gain > most:
+            most = gain
+            i, j = (b, partner) if r[b] > r[partner] else (partner, b)
     return i, j, steepest
 
 
@@ -327,6 +349,7 @@ def optimise(
     down = np.full((n_marks, r.shape[0]), r.dtype.type(np.inf))
     top, bottom = np.empty(n_marks), np.empty(n_marks)
     score = np.empty(r.shape[0], dtype=rows.dtype)
+    gains = np.empty(r.shape[0] if rule >= MG else 0)
     for t in range(r.shape[0]):
         _mark(t, beta, lo, hi, group, up, down)
     for g in range(n_marks):
@@ -354,7 +377,9 @@ def optimise(
                 clock += 1
                 last_use[slot_of[first % n]] = clock
                 last_use[slot_of[second % n]] = clock
-                i, j, steepest = _related_pair(pair[g], rows, slot_of, diagonal, flat, beta, r, lo, hi, group)
+                i, j, steepest = _related_pair(
+                    pair[g], rows, slot_of, diagonal, flat, beta, r, lo, hi, up[g], down[g], gains
+                )
                 if steepest < _SETTLED * tol:
                     if rule == MG:
                         return STUCK, steps, violation, -1, -1, clock

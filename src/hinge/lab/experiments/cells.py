@@ -30,6 +30,9 @@ from hinge.threads import blas_on_one_thread
 # may want the processor too, and that is no fault of the algorithm.
 _WALL_FACTOR = 30.0
 
+#: Largest violation that runs may leave, unless a cell says otherwise.
+TOLERANCE = 1e-3
+
 # Up to so many kernel values the violation is computed again, in double precision, from β alone.
 _CHECKED_VALUES = 1e8
 
@@ -54,6 +57,8 @@ class Cell:
         Whether settled samples are set aside.
     trial : int
         Trials after the first shuffle the samples, so that they start from other working sets.
+    tol : float
+        Largest violation allowed.
     limit : float
         Most seconds of processor time.
     family : str
@@ -68,14 +73,17 @@ class Cell:
     cache_mb: float = 40.0
     shrinking: bool = True
     trial: int = 0
+    tol: float = TOLERANCE
     limit: float = 60.0
     family: str = ""
 
     @property
     def name(self) -> str:
         """Name of the cell's file: readable, and different for different cells."""
-        figures = json.dumps({**asdict(self), "limit": 0, "family": ""}, sort_keys=True)
-        digest = hashlib.sha256(figures.encode()).hexdigest()[:8]
+        figures = {**asdict(self), "limit": 0, "family": ""}
+        if self.tol == TOLERANCE:
+            del figures["tol"]
+        digest = hashlib.sha256(json.dumps(figures, sort_keys=True).encode()).hexdigest()[:8]
         return f"{self.data.replace(':', '-')}_{self.kernel}_{self.algorithm}_{digest}"
 
 
@@ -170,7 +178,9 @@ def _timed(cell: Cell, algorithm: lab.Algorithm, X: Any, y: Any, kernel: Kernel)
         ran_out = time.process_time() - started > cell.limit
         return ran_out
 
-    settings = Settings(shrinking=cell.shrinking, time_limit=_WALL_FACTOR * cell.limit, callback=is_over)
+    settings = Settings(
+        tol=cell.tol, shrinking=cell.shrinking, time_limit=_WALL_FACTOR * cell.limit, callback=is_over
+    )
     with blas_on_one_thread():
         solution = algorithm.solve(problem, gram, settings).solution
     cpu_seconds = time.process_time() - started

@@ -30,9 +30,6 @@ from hinge.lab.experiments.scales import Scale
 # Figure 6: both parameters over four powers of ten, around the values of table 1.
 _MAP_POWERS = 2.0
 
-# The others would take an hour on MNIST; they get less time, and the report says that it was not enough.
-MNIST_RULES = (SECOND, TWO_ROWS)
-
 
 def _cell(problem: Problem, rows: int, algorithm: str, limit: float, **changes: Any) -> Cell:
     share = (rows / problem.rows) ** 2
@@ -43,7 +40,7 @@ def _cell(problem: Problem, rows: int, algorithm: str, limit: float, **changes: 
 def trials(problem: Problem, algorithm: str, scale: Scale, **changes: Any) -> list[Cell]:
     """The runs behind one row of tables 2, 3, 4, 6 and 7, on the set at its own size."""
     if problem is MNIST:
-        limit = scale.mnist_limit if algorithm in MNIST_RULES else scale.slow_limit
+        limit = scale.mnist_limit if algorithm in RULES else scale.slow_limit
         return [_cell(problem, scale.mnist, algorithm, limit, cache_mb=scale.mnist_cache, **changes)]
     if problem is CONNECT4:
         limit = scale.slow_limit if algorithm == SVM_LIGHT else scale.gain_limit

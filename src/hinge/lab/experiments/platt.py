@@ -27,16 +27,18 @@ SMO, CHUNKING, PAIRS, OURS = "platt", "chunking", "smo-second-order", "auto"
 _ALGORITHMS = (SMO, CHUNKING, PAIRS, OURS)
 _STORED = (SMO, CHUNKING)
 _WHY_NOT_FASTER = (
-    "That compares two implementations more than two algorithms: the steps of Platt's SMO are driven from Python "
-    "here, each keeps the errors of all samples up to date, and with the linear kernel and sparse data a step "
-    "costs "
-    "about half a millisecond; chunking spends its time in compiled matrix products. The column of the compiled "
-    "second-order SMO shows what pair steps can do."
+    "Both are compiled here, but chunking spends its time in matrix products, which today's processors are good "
+    "at, and Platt's SMO in many short steps."
 )
+_NEAR = 0.02  # numbers of support vectors that differ by less are the paper's
+
 _CACHE_MB = 128.0  # the memory of Platt's machine
 
+#: Platt's samples may be off their value by 1e-3 on either side (section 3): a violation of twice that.
+TOLERANCE = 2e-3
 
-def _cell(series: Series, name: str, algorithm: str, scale: Scale, storage: str = "") -> Cell:
+
+def _cell(series: Series, name: str, algorithm: str, scale: Scale, storage: str = "", trial: int = 0) -> Cell:
     return Cell(
         f"{name}:{storage}" if storage else name,
         algorithm,
@@ -44,9 +46,16 @@ def _cell(series: Series, name: str, algorithm: str, scale: Scale, storage: str 
         series.C,
         GAMMA,
         cache_mb=_CACHE_MB,
-        limit=scale.limit,
+        trial=trial,
+        tol=TOLERANCE,
+        limit=scale.own_limit if algorithm == SMO else scale.limit,
         family=f"{series.key} {storage}",
     )
+
+
+def _orders(series: Series, name: str, scale: Scale) -> list[Cell]:
+    """Runs of Platt's SMO on one set, its samples in different orders: as they are, then shuffled."""
+    return [_cell(series, name, SMO, scale, trial=trial) for trial in range(scale.orders)]
 
 
 def cells(scale: Scale) -> Iterator[Cell]:
@@ -55,9 +64,14 @@ def cells(scale: Scale) -> Iterator[Cell]:
         for name in series.sets(scale):
             for algorithm in _ALGORITHMS:
                 yield _cell(series, name, algorithm, scale)
+            yield from _orders(series, name, scale) if _is_adult(series) else ()
             for storage in ("sparse", "dense") if series.dense else ():
                 for algorithm in _STORED:
                     yield _cell(series, name, algorithm, scale, storage)
+
+
+def _is_adult(series: Series) -> bool:
+    return series.key.startswith("adult")
 
 
 def sections(scale: Scale, outcomes: Outcomes, folder: Path) -> list[Section]:
@@ -128,6 +142,12 @@ def _series_section(series: Series, scale: Scale, outcomes: Outcomes) -> Section
     section.say("Support vectors, objectives and steps:")
     section.show(answers)
     section.say(_how_far_from_platts(series, scale, outcomes))
+    if _is_adult(series) and scale.orders > 1:
+        section.say(
+            f"The tolerance leaves these numbers open. The same sets with their samples in {scale.orders} orders, "
+            "by Platt's SMO: from the least to the most support vectors, and how far the objectives are apart:"
+        )
+        section.show(_orders_table(series, scale, outcomes))
     if series.dense:
         section.say("The data is random and ours is another draw than Platt's.")
     if series.dense:
@@ -159,8 +179,8 @@ def _who_was_faster(series: Series, scale: Scale, outcomes: Outcomes) -> str:
 
 
 def _how_far_from_platts(series: Series, scale: Scale, outcomes: Outcomes) -> str:
-    """Say by how much the numbers of support vectors differ from the paper's, at most."""
-    texts = []
+    """Say by how much the numbers of support vectors differ from the paper's, and where by more than 2 %."""
+    texts, beyond = [], []
     for algorithm, label in ((SMO, "Platt's SMO"), (OURS, "auto")):
         found = []
         for name in series.sets(scale):
@@ -169,14 +189,45 @@ def _how_far_from_platts(series: Series, scale: Scale, outcomes: Outcomes) -> st
                 free, bounded = series.paper[name][2:]
                 pairs = (run.n_free + run.n_bounded, free + bounded), (run.n_bounded, bounded), (run.n_free, free)
                 found.append([abs(here - then) / max(then, 1) for here, then in pairs])
+                if algorithm == SMO:
+                    beyond += [
+                        f"{name.replace(':', ' ')} has {here:,} {kind} instead of {then:,}"
+                        for kind, (here, then) in zip(("bounded", "free"), pairs[1:], strict=True)
+                        if abs(here - then) > _NEAR * then
+                    ]
         if found:
             worst = [f"{max(column):.1%}" for column in zip(*found, strict=True)]
             texts.append(f"{label} {worst[0]} of all, {worst[1]} of the bounded, {worst[2]} of the free ones")
     if not texts:
         return "None of these sets is in the paper."
-    return (
+    text = (
         f"Furthest off the paper's numbers of support vectors, over the sets that were solved: {'; '.join(texts)}."
     )
+    if beyond:
+        return f"{text} With Platt's SMO {'; '.join(beyond)}; all other numbers are within {_NEAR:.0%}."
+    return f"{text} With Platt's SMO all are within {_NEAR:.0%}."
+
+
+def _orders_table(series: Series, scale: Scale, outcomes: Outcomes) -> Table:
+    header = (
+        "set",
+        "free SV, Platt",
+        "free SV, here",
+        "bounded SV, Platt",
+        "bounded SV, here",
+        "objectives apart",
+    )
+    table = Table(header)
+    for name in series.sets(scale):
+        runs = [run for run in (outcomes[cell] for cell in _orders(series, name, scale)) if run.converged]
+        free, bounded = series.paper.get(name, (None, None, None, None))[2:]
+        here = [NOTHING] * 3
+        if runs:
+            ranges = sorted(run.n_free for run in runs), sorted(run.n_bounded for run in runs)
+            apart = max(run.objective for run in runs) - min(run.objective for run in runs)
+            here = [*(f"{count(values[0])} to {count(values[-1])}" for values in ranges), f"{apart:.1g}"]
+        table.rows.append([name.replace(":", " "), count(free), here[0], count(bounded), here[1], here[2]])
+    return table
 
 
 def _storage_table(series: Series, scale: Scale, outcomes: Outcomes) -> Table:

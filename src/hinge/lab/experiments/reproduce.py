@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hinge.lab import report
 from hinge.lab.experiments import glasmachers, glasmachers_report, platt
-from hinge.lab.experiments.cells import Cell, Outcome, Outcomes, run_cells
+from hinge.lab.experiments.cells import TOLERANCE, Cell, Outcome, Outcomes, run_cells
 from hinge.lab.experiments.scales import Scale
 
 _PAPERS = {
@@ -75,7 +75,9 @@ def _opening(scale: Scale, outcomes: Outcomes) -> list[str]:
     checked = [run.checked for run in runs if run.converged and run.checked is not None]
     parts = [
         report.circumstances(),
-        f"Scale: {scale.name}. {len(outcomes)} runs, one thread each; tolerance 0.001. Times are seconds of the "
+        f"Scale: {scale.name}. {len(outcomes)} runs, one thread each. Tolerance: a violation of "
+        f"{TOLERANCE:g}; in Platt's experiments his own, 0.001 to either side of the threshold, that is "
+        f"{platt.TOLERANCE:g}. Times are seconds of the "
         "processor, without compilation. A run that met its limit is shown as “> limit”, and so are larger ones "
         f"of the same series, which were then not started: {limited} met their limit, {skipped} were not started.",
     ]

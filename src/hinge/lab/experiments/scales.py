@@ -15,6 +15,10 @@ class Scale:
         What the report calls it.
     limit : float
         Most seconds of processor time of a cell of Platt's tables.
+    own_limit : float
+        The same for his own algorithm.
+    orders : int
+        Orders of Adult's samples in which his algorithm runs.
     adult, web : tuple of str
         Sets of Platt's sections 3.1 and 3.2, growing.
     separable, noise : tuple of int
@@ -41,6 +45,8 @@ class Scale:
 
     name: str
     limit: float
+    own_limit: float
+    orders: int
     adult: tuple[str, ...]
     web: tuple[str, ...]
     separable: tuple[int, ...]
@@ -63,6 +69,8 @@ class Scale:
 FULL = Scale(
     "full",
     limit=10.0,
+    own_limit=60.0,
+    orders=5,
     adult=tuple(f"a{k}a" for k in range(1, 10)),
     web=("w1a", "w3a", "w5a", "w7a", "w8a"),
     separable=(1000, 2000, 5000, 10000, 20000),
@@ -74,7 +82,7 @@ FULL = Scale(
     whole=4601,
     trials=3,
     gain_limit=240.0,
-    mnist_limit=600.0,
+    mnist_limit=1500.0,
     slow_limit=40.0,
     mnist_cache=8000.0,
     map_rows=1500,
@@ -85,6 +93,8 @@ FULL = Scale(
 QUICK = Scale(
     "quick",
     limit=1.5,
+    own_limit=1.5,
+    orders=1,
     adult=("a1a", "a2a", "a3a", "a4a"),
     web=("w1a", "w3a", "w5a"),
     separable=(1000, 2000, 5000),
@@ -107,6 +117,8 @@ QUICK = Scale(
 TINY = Scale(
     "tiny",
     limit=0.3,
+    own_limit=0.3,
+    orders=2,
     adult=("a1a:200", "a1a:400", "a1a"),
     web=("w1a:200", "w1a:400", "w1a:800"),
     separable=(100, 200, 400),
