@@ -54,7 +54,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         if self.multi_class == "ovr" and self.decision_function_shape == "ovo":
             raise ValueError("decision_function_shape='ovo' needs multi_class='ovo': there are no pairs")
         self.__dict__.pop("_sigmoids", None)
-        self.classes_, self._codes = np.unique(data.y, return_inverse=True)
+        self.classes_, self._codes = data.classes
         if len(self.classes_) < 2:
             raise ValueError(
                 "The number of classes has to be greater than one (among samples of non-zero weight); got "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,12 @@ class TrainingData:
     weights: Vector
     places: Index
     shape: tuple[int, ...]
+
+    @cached_property
+    def classes(self) -> tuple[Any, Index]:
+        """The labels among the targets, sorted, and the number of each sample's."""
+        labels, codes = np.unique(self.y, return_inverse=True)
+        return labels, codes
 
 
 class RowKernel:

@@ -111,26 +111,27 @@ def _first_bound(
 def _walk(
     beta: Any, lo: Any, hi: Any, group: Any, n_groups: int, members: Any, n_free: int, inverse: Any,
     direction: Any, dragged: Any, pace: Any, column: Any,
-) -> tuple[bool, int, int]:  # fmt: skip
+) -> tuple[bool, int, int, float]:  # fmt: skip
     """Step along ``direction`` (and ``pace`` for the dragged), dropping what comes to a bound on the way.
 
-    Returns whether the end was reached, the number still free, and the number of variables dropped.
+    Returns whether the end was reached, the number still free, the number of variables dropped, and the share of
+    ``pace`` that the dragged have gone.
     """
-    dropped = 0
+    dropped, left = 0, 1.0
     while True:
         length, first = _first_bound(1.0, 1.0, direction, n_groups, members, n_free, beta, lo, hi)
         for f in range(n_free):
             t = members[f]
             beta[t] = min(max(beta[t] + length * direction[n_groups + f], lo[t]), hi[t])
         for k in range(dragged.shape[0]):
-            beta[dragged[k]] += length * pace[k]
-            pace[k] *= 1.0 - length
+            beta[dragged[k]] += length * left * pace[k]
+        left *= 1.0 - length
         if first < 0:
-            return True, n_free, dropped
+            return True, n_free, dropped, 1.0 - left
         t = members[first]
         beta[t] = hi[t] if direction[n_groups + first] > 0 else lo[t]
         if not can_drop(inverse, members, n_free, group, n_groups, first):
-            return False, n_free, dropped
+            return False, n_free, dropped, 1.0 - left
         size, place = n_groups + n_free, n_groups + first
         share = direction[place] / inverse[place, place]
         row = inverse[place]
@@ -178,15 +179,15 @@ def drag(
     _times(inverse, size, 0, right, direction)
     everyone = members[:n_free].copy()
     before = beta[everyone].copy()
-    before_dragged = beta[dragged].copy()
-    ok, n_free, _ = _walk(
+    ok, n_free, _, share = _walk(
         beta, lo, hi, group, n_groups, members, n_free, inverse, direction, dragged, pace, np.empty(size)
     )
     if ok:
         for k in range(dragged.shape[0]):
             beta[dragged[k]] = target[k]
     subtract_image(kernel, residual, everyone, beta[everyone] - before)
-    subtract_image(kernel, residual, dragged, beta[dragged] - before_dragged)
+    for t in range(residual.shape[0]):
+        residual[t] += share * pulled[t]
     return ok, n_free
 
 
@@ -284,7 +285,7 @@ def settle(
             right[n_groups + f] = residual[members[f]]
         _times(inverse, size, n_groups, right, direction)
         _keep_sums(direction, members, n_free, group, n_groups)
-        ok, n_free, dropped = _walk(
+        ok, n_free, dropped, _ = _walk(
             beta, lo, hi, group, n_groups, members, n_free, inverse, direction, nobody, no_pace, work
         )
         _catch_up(kernel, residual, beta, before, touched[:n_touched])

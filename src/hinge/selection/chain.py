@@ -2,13 +2,14 @@
 
 Neighbours differ in their box: C grew, or a sample was left out. Where pair steps would be few they are taken from
 the best point on the ray through the last solution; where they would be many, an active set is carried along.
-Either way the answer ends with its own certificate, computed in double precision from β alone.
+Either way the answer ends with its own certificate, in double precision: its residual is computed from β alone, or
+carried along as long as rounding can have done it no harm.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -41,8 +42,28 @@ _TRIAL, _LESS_TRIAL = 0.25, 0.5
 _CHANGES = 300
 _GROWTH_OF_FREE, _MORE_FREE = 1.3, 50
 
+# What one rounding may do; and how far, in tolerances, they may all take a residual before it is computed anew.
+_ROUNDING, _MOST_DRIFT = 4 * float(np.finfo(np.float64).eps), 1e-4
+
 # Aim below the tolerance, so that what rounding moves stays within it.
 _AIM, _AIM_OF_PAIRS = 0.5, 0.9
+
+
+@dataclass
+class _Point:
+    """A feasible point on its way.
+
+    Attributes
+    ----------
+    beta, residual : arrays
+        The point and its residual.
+    drift : float
+        How far rounding may have taken the residual from v − Kβ.
+    """
+
+    beta: Vector
+    residual: Vector
+    drift: float
 
 
 class Chain:
@@ -64,6 +85,7 @@ class Chain:
         self._active: ActiveSet | None = None
         self._cost = 0.0  # of what solved the last problem, in nanoseconds by our reckoning
         self._trial = _TRIAL
+        self._drift = np.inf  # of the last solution's residual
 
     @property
     def last(self) -> tuple[DualProblem, Solution]:
@@ -85,7 +107,7 @@ class Chain:
         if kernel is not None and self._is_convex and is_bounded and settings.max_iter is None:
             solution = self._on_matrix(problem, kernel, gram, settings)
         if solution is None:
-            self._active = None
+            self._active, self._drift = None, np.inf  # where no sample is near, solvers leave residuals behind
             start = None
             if self._is_continued(problem):
                 start = stretch(problem, *self.last) * self.last[1].beta
@@ -106,51 +128,58 @@ class Chain:
         tol, tol_of_pairs = _AIM * settings.tol, _AIM_OF_PAIRS * settings.tol
         least = _LEAST * n**2
 
-        def answer(beta: Vector, residual: Vector, method: str) -> Solution | None:
-            found = certified(problem, gram, beta, residual, steps, method, started)
+        def answer(method: str) -> Solution | None:
+            if point.drift > _MOST_DRIFT * settings.tol:
+                point.residual, point.drift = _fresh_residual(kernel, gram, problem, point.beta)
+            self._drift = point.drift
+            found = certified(problem, gram, point.beta, point.residual, steps, method, started)
             return found if found.report.violation <= settings.tol else None
 
         expected = self._expected(problem)
         by_pairs = max(_GROWTH * self._cost, least) if expected is None else self._trial * expected
         budget = by_pairs if expected is None else max(_GROWTH_OF_ACTIVE * expected, least)
-        beta, residual = self._begun(problem, kernel)
+        point = self._begun(problem, kernel, gram)
         active: ActiveSet | None = None
         for turn in range(_TURNS):
-            is_optimal, n_pairs = pairs_on_matrix(
-                kernel, gram.diagonal, problem, beta, residual, tol_of_pairs, by_pairs / (_PAIR * n)
+            is_optimal, n_pairs = _pairs_on_matrix(
+                kernel, gram, problem, point, tol_of_pairs, int(by_pairs / (_PAIR * n))
             )
             steps += n_pairs
             if is_optimal:
                 self._active, self._cost, self._trial = None, _PAIR * n_pairs * n, _TRIAL
-                return answer(beta, residual_of(kernel, problem, beta), "pairs")
+                return answer("pairs")
             if turn == 0 and expected is not None:
                 self._trial *= _LESS_TRIAL
                 active = self._followed(problem, kernel)
             else:
                 budget *= _MORE_PATIENCE
-                active = _new_active_set(kernel, problem, beta, budget)
+                active = _new_active_set(kernel, problem, point.beta, budget)
             if active is not None:
                 is_optimal = active.settle(tol, budget / _CHANGE)
                 steps += active.n_changes
-                beta, residual = active.settled()
+                point = _Point(*active.settled(), _drift_of_fresh(gram, active.beta))
                 if is_optimal:
                     self._active, self._cost = active, _CHANGE * active.n_changes * active.n_free**2
-                    return answer(beta, residual, "active set")
+                    return answer("active set")
             by_pairs = budget
         return None
 
-    def _begun(self, problem: DualProblem, kernel: Floats) -> tuple[Vector, Vector]:
-        """Return a feasible point to start from, and its residual."""
+    def _begun(self, problem: DualProblem, kernel: Floats, gram: Gram) -> _Point:
+        """Return a feasible point to start from."""
         if not self._is_continued(problem):
-            return problem.start.copy(), residual_of(kernel, problem, problem.start)
+            start = problem.start.copy()
+            return _Point(start, *_fresh_residual(kernel, gram, problem, start))
         old, solution = self.last
         factor = stretch(problem, old, solution)
         wanted = factor * solution.beta
         beta = problem.project(wanted)
-        residual = problem.v - factor * (old.v - solution.residual)
+        if not np.isfinite(self._drift):
+            return _Point(beta, *_fresh_residual(kernel, gram, problem, beta))
+        image = factor * (old.v - solution.residual)
+        residual = problem.v - image
         moved = np.flatnonzero(beta != wanted)
         subtract_image(kernel, residual, moved, beta[moved] - wanted[moved])
-        return beta, residual
+        return _Point(beta, residual, factor * self._drift + _ROUNDING * float(np.abs(image).max()))
 
     def _followed(self, problem: DualProblem, kernel: Floats) -> ActiveSet | None:
         old, solution = self.last
@@ -172,17 +201,27 @@ class Chain:
         return cost if cost < _GROWTH * self._cost else None
 
 
-def pairs_on_matrix(
-    kernel: Floats, diagonal: Vector, problem: DualProblem, beta: Vector, residual: Vector, tol: float,
-    limit: float,
-) -> tuple[bool, int]:  # fmt: skip
-    """Take pair steps from ``beta``, in place; return whether they led to ``tol``, and how many there were."""
-    n = len(kernel)
+def _pairs_on_matrix(
+    kernel: Floats, gram: Gram, problem: DualProblem, point: _Point, tol: float, limit: int
+) -> tuple[bool, int]:
+    """Take pair steps, in place; return whether they led to ``tol``, and how many there were."""
+    n, residual, tally = len(kernel), point.residual, np.zeros(2)
+    largest = float(np.abs(residual).max())
     code, steps, *_ = optimise(
-        kernel, np.arange(n), np.zeros(n, np.int64), diagonal, beta, residual, problem.lo, problem.hi,
-        problem.group, problem.n_groups, SECOND_ORDER, tol, int(limit), no_pair(problem.n_groups), np.zeros(2), 0,
+        kernel, np.arange(n), np.zeros(n, np.int64), gram.diagonal, point.beta, residual, problem.lo, problem.hi,
+        problem.group, problem.n_groups, SECOND_ORDER, tol, limit, no_pair(problem.n_groups), tally, 0,
     )  # fmt: skip
+    largest = max(largest, float(np.abs(residual).max()))
+    point.drift += _ROUNDING * (steps * largest + gram.magnitude * tally[1])
     return code == CONVERGED, steps
+
+
+def _fresh_residual(kernel: Floats, gram: Gram, problem: DualProblem, beta: Vector) -> tuple[Vector, float]:
+    return residual_of(kernel, problem, beta), _drift_of_fresh(gram, beta)
+
+
+def _drift_of_fresh(gram: Gram, beta: Vector) -> float:
+    return _ROUNDING * gram.magnitude * float(np.abs(beta).sum())
 
 
 def _new_active_set(kernel: Floats, problem: DualProblem, beta: Vector, budget: float) -> ActiveSet | None:

@@ -62,6 +62,7 @@ def fit_fold(
     estimator: KernelMachine,
     shop: Workshop,
     fold: Fold,
+    data: TrainingData,
     kernel: Kernel,
     values: KernelValues,
     chains: dict[int, Chain],
@@ -72,15 +73,14 @@ def fit_fold(
     ----------
     estimator : KernelMachine
         Fitted in place.
-    shop, fold : Workshop, Fold
-        The data.
+    shop, fold, data : Workshop, Fold, TrainingData
+        All data; the fold; its training samples, by `fold_data`.
     kernel, values : Kernel, KernelValues
         The kernel and its values.
     chains : dict
         Where each machine's last problem left off.
     """
     started = time.perf_counter()
-    data = fold_data(shop, fold, kernel.label == "precomputed")
     settings = replace(estimator._settings(), time_limit=estimator.time_limit)
     tasks = estimator._tasks(data)
     trained = [_train(task, shop, fold, values, settings, chains, k) for k, task in enumerate(tasks)]

@@ -29,7 +29,7 @@ from hinge.report import Solution
 from hinge.selection.active_set import ActiveSet
 from hinge.selection.bounds import spread_of, xi_alpha_bounds
 from hinge.selection.chain import Chain, matrix_of
-from hinge.selection.fold import fit_fold, follows_data, kernel_of
+from hinge.selection.fold import fit_fold, fold_data, follows_data, kernel_of
 from hinge.selection.job import Job
 from hinge.selection.workshop import KernelValues, Workshop
 from hinge.settings import Settings
@@ -121,7 +121,8 @@ class _Whole:
         self.kernel = kernel_of(shop, self.machine, shop.folds[0].train)
         self.values: KernelValues = shop.values(self.kernel, thread_count(self.machine.n_jobs))
         self.chains: dict[int, Chain] = {}
-        fit_fold(self.machine, shop, shop.folds[0], self.kernel, self.values, self.chains)
+        data = fold_data(shop, shop.folds[0], self.kernel.label == "precomputed")
+        fit_fold(self.machine, shop, shop.folds[0], data, self.kernel, self.values, self.chains)
         self.n_refits = 0
         self.violation = 0.0
 
@@ -197,7 +198,8 @@ class _Whole:
                 kernel = kernel_of(shop, machine, fold.train)
                 values = shop.values(kernel, thread_count(machine.n_jobs))
             chains = {k: chain.branch() for k, chain in self.chains.items()}
-            fit_fold(machine, shop, fold, kernel, values, chains)
+            data = fold_data(shop, fold, kernel.label == "precomputed")
+            fit_fold(machine, shop, fold, data, kernel, values, chains)
             answers.append(machine.predict(fold.test_part[0])[0])
             self.n_refits += 1
             self.violation = max(self.violation, float(machine.report_.violation))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import groupby
 from typing import Any
 
@@ -19,11 +20,12 @@ from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.metaestimators import _safe_split
 
 from hinge.estimators.base import KernelMachine
+from hinge.estimators.inputs import TrainingData
 from hinge.kernels import Kernel
 from hinge.report import Report
 from hinge.samples import Index
 from hinge.selection.chain import Chain
-from hinge.selection.fold import fit_fold, follows_data, kernel_of
+from hinge.selection.fold import fit_fold, fold_data, follows_data, kernel_of
 from hinge.selection.job import Cell, Job, Unit
 from hinge.selection.workshop import Fold, KernelValues, Workshop
 from hinge.threads import blas_on_one_thread
@@ -111,6 +113,10 @@ class _Course:
     values: KernelValues
     chains: dict[int, Chain] = field(default_factory=dict)
 
+    @cached_property
+    def _data(self) -> TrainingData:
+        return fold_data(self.shop, self.fold, self.kernel.label == "precomputed")
+
     def evaluate(self, machine: KernelMachine, invalid: Exception | None) -> _FoldResult:
         """Fit and score one candidate, unless its parameters are invalid."""
         job, fold, result = self.job, self.fold, _FoldResult()
@@ -136,7 +142,7 @@ class _Course:
 
     def _fit(self, machine: KernelMachine) -> None:
         if not machine.probability:
-            return fit_fold(machine, self.shop, self.fold, self.kernel, self.values, self.chains)
+            return fit_fold(machine, self.shop, self.fold, self._data, self.kernel, self.values, self.chains)
         # Calibration has folds of its own: an ordinary fit.
         job, train = self.job, self.fold.all_train
         X, y = _safe_split(job.estimator, job.X, job.y, train)
