@@ -1,7 +1,8 @@
 """The compiled steps of an active set: see `hinge.selection.active_set`.
 
 ``members[:n_free]`` are the free variables, ``inverse`` is the inverse of their system: first a row a group, then
-one a variable in the order of ``members``. Variable t belongs to row ``t % n`` of the kernel matrix.
+one a variable in the order of ``members``. Only its lower half is kept, since changes are bound by memory.
+Variable t belongs to row ``t % n`` of the kernel matrix.
 """
 
 from __future__ import annotations
@@ -26,24 +27,54 @@ SETTLED, TOO_MANY, VAIN = 0, 1, 2
 
 
 @compiled
-def _times(inverse: Any, size: int, first: int, vector: Any, out: Any) -> None:
-    """out = inverse @ vector, of which the entries before ``first`` are zero."""
-    part = vector[first:size]
-    for i in range(size):
-        row, total = inverse[i, first:size], 0.0
-        for j in range(part.shape[0]):  # over slices, or it would not vectorise
-            total += row[j] * part[j]
-        out[i] = total
+def _times(inverse: Any, size: int, vector: Any, out: Any) -> None:
+    """out = inverse @ vector."""
+    out[:size] = 0.0
+    whole = size - size % 4
+    for i in range(0, whole, 4):  # four rows at once, so that the vectors are read and written less often
+        a, b, c, d = inverse[i, :i], inverse[i + 1, :i], inverse[i + 2, :i], inverse[i + 3, :i]
+        fa, fb, fc, fd = vector[i], vector[i + 1], vector[i + 2], vector[i + 3]
+        ta, tb, tc, td = 0.0, 0.0, 0.0, 0.0
+        part, target = vector[:i], out[:i]  # slices, or it would not vectorise
+        for j in range(i):
+            ta += a[j] * part[j]
+            tb += b[j] * part[j]
+            tc += c[j] * part[j]
+            td += d[j] * part[j]
+            target[j] += a[j] * fa + b[j] * fb + c[j] * fc + d[j] * fd
+        out[i] += ta
+        out[i + 1] += tb
+        out[i + 2] += tc
+        out[i + 3] += td
+        _times_corner(inverse, i, i, i + 4, vector, out)
+    _times_corner(inverse, 0, whole, size, vector, out)
+
+
+@compiled
+def _times_corner(inverse: Any, left: int, first: int, last: int, vector: Any, out: Any) -> None:
+    """The share of rows ``first`` to ``last``, from column ``left`` on, in `_times`."""
+    for i in range(first, last):
+        for j in range(left, i):
+            out[i] += inverse[i, j] * vector[j]
+            out[j] += inverse[i, j] * vector[i]
+        out[i] += inverse[i, i] * vector[i]
+
+
+@compiled
+def _copy_row(inverse: Any, size: int, place: int, out: Any) -> None:
+    """Copy a row of the inverse: up to the diagonal it is there, beyond it is a column."""
+    out[: place + 1] = inverse[place, : place + 1]
+    for i in range(place + 1, size):
+        out[i] = inverse[i, place]
 
 
 @compiled
 def _add(inverse: Any, size: int, pull: Any, pivot: float) -> None:
     """Border the system by one variable, given ``pull`` = inverse @ border and its curvature."""
     for i in range(size):
-        row, factor = inverse[i], pull[i] / pivot
-        for j in range(size):
-            row[j] += factor * pull[j]
-        row[size] = -factor
+        row, part, factor = inverse[i, : i + 1], pull[: i + 1], pull[i] / pivot
+        for j in range(i + 1):
+            row[j] += factor * part[j]
     last = inverse[size]
     for j in range(size):
         last[j] = -pull[j] / pivot
@@ -53,19 +84,17 @@ def _add(inverse: Any, size: int, pull: Any, pivot: float) -> None:
 @compiled
 def remove(inverse: Any, size: int, place: int, column: Any) -> None:
     """Take the variable at ``place`` out of the system; the last one takes its place."""
-    gone = column[:size]
-    gone[:] = inverse[place, :size]
-    pivot = gone[place]
+    _copy_row(inverse, size, place, column)
+    pivot = column[place]
     for i in range(size):
-        row, factor = inverse[i, :size], gone[i] / pivot
-        for j in range(size):
-            row[j] -= factor * gone[j]
+        row, part, factor = inverse[i, : i + 1], column[: i + 1], column[i] / pivot
+        for j in range(i + 1):
+            row[j] -= factor * part[j]
     last = size - 1
     if place != last:
-        for j in range(size):
-            inverse[place, j] = inverse[last, j]
-        for i in range(size):
-            inverse[i, place] = inverse[i, last]
+        inverse[place, :place] = inverse[last, :place]
+        for i in range(place + 1, last):
+            inverse[i, place] = inverse[last, i]
         inverse[place, place] = inverse[last, last]
 
 
@@ -134,9 +163,9 @@ def _walk(
             return False, n_free, dropped, 1.0 - left
         size, place = n_groups + n_free, n_groups + first
         share = direction[place] / inverse[place, place]
-        row = inverse[place]
+        _copy_row(inverse, size, place, column)
         for j in range(size):
-            direction[j] = (1.0 - length) * (direction[j] - share * row[j])
+            direction[j] = (1.0 - length) * (direction[j] - share * column[j])
         remove(inverse, size, place, column)
         direction[place] = direction[size - 1]
         n_free -= 1
@@ -176,7 +205,7 @@ def drag(
     for f in range(n_free):
         right[n_groups + f] = pulled[members[f]]
     direction = np.zeros(size)
-    _times(inverse, size, 0, right, direction)
+    _times(inverse, size, right, direction)
     everyone = members[:n_free].copy()
     before = beta[everyone].copy()
     ok, n_free, _, share = _walk(
@@ -208,7 +237,7 @@ def _enter(
         border[g] = 1.0 if group[entrant] == g else 0.0
     for f in range(n_free):
         border[n_groups + f] = row[members[f] % n]
-    _times(inverse, size, 0, border, pull)
+    _times(inverse, size, border, pull)
     curvature = row[entrant % n]
     dependent = DEPENDENT * abs(curvature)
     for j in range(size):
@@ -247,9 +276,9 @@ def _enter(
             return True, True, n_free, dropped + 1
         share = pull[place] / inverse[place, place]
         curvature += share * pull[place]
-        drop_row = inverse[place]
+        _copy_row(inverse, size, place, column)
         for j in range(size):
-            pull[j] -= share * drop_row[j]
+            pull[j] -= share * column[j]
         remove(inverse, size, place, column)
         size -= 1
         n_free -= 1
@@ -283,7 +312,7 @@ def settle(
         for f in range(n_free):
             touched[f] = members[f]
             right[n_groups + f] = residual[members[f]]
-        _times(inverse, size, n_groups, right, direction)
+        _times(inverse, size, right, direction)
         _keep_sums(direction, members, n_free, group, n_groups)
         ok, n_free, dropped, _ = _walk(
             beta, lo, hi, group, n_groups, members, n_free, inverse, direction, nobody, no_pace, work
