@@ -56,6 +56,7 @@ CROSS_VALIDATED = [
     ("diabetes_scale", None, "-s 0 -c 4"),
     ("fourclass", None, "-s 0 -g 0.01"),
     ("glass.scale", None, "-s 0 -c 10"),
+    ("a1a", None, "-s 0 -t 0"),
     ("ionosphere_scale", None, "-s 0 -t 3 -g 0.02"),
     ("svmguide2", None, "-s 0 -g 0.5"),
     ("svmguide4", None, "-s 0 -g 0.001"),
