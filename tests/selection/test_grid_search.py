@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSpli
 
 from hinge import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from hinge.selection import GridSearch
+from hinge.selection.unit import _machines
 
 TIGHT = 1e-7
 
@@ -278,3 +279,12 @@ def test_searching_leaves_no_warnings_behind():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         GridSearch(SVC(), {"C": [1.0]}, cv=3, scoring=make_scorer(mean_absolute_error)).fit(X, y)
+
+
+def test_an_invalid_parameter_that_no_candidate_sets_is_every_candidates_error():
+    machines, errors = _machines(SVC(tol=-1.0), [{"C": 1.0}, {"C": 2.0}])
+    assert [machine.C for machine in machines] == [1.0, 2.0]
+    assert all("'tol' parameter of SVC" in str(error) for error in errors)
+    _, errors = _machines(SVC(), [{"C": 1.0}, {"C": -2.0}])
+    assert errors[0] is None
+    assert "'C' parameter of SVC" in str(errors[1])

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hinge.gram import Gram
-from hinge.jit import compiled, compiled_exactly
+from hinge.jit import compiled
 from hinge.lab.pairs import move
-from hinge.samples import Index, SparseSamples
+from hinge.products import add_row, row_dot
+from hinge.samples import FeatureRows
 from hinge.solvers.state import State
 
 # A step shorter than this, relative to the variable, is no progress (eps in the pseudo-code).
@@ -153,8 +154,8 @@ def _take_step(m: Machine, i1: int, i2: int, step: float) -> None:
     move(i2, step, m.beta, m.lo, m.hi)
     move(i1, -step, m.beta, m.lo, m.hi)
     if m.rows.shape[0] == 0:  # eq. 22
-        _add_sample(m, i2 % n, step)
-        _add_sample(m, i1 % n, -step)
+        add_row(m.indptr, m.indices, m.values, i2 % n, step, m.weights)
+        add_row(m.indptr, m.indices, m.values, i1 % n, -step, m.weights)
         data = (m.indptr, m.indices, m.values, m.weights)
         _evaluate(m.free[: m.counts[FREE]], n, m.v, m.errors, data)
         _evaluate(np.array([i1, i2]), n, m.v, m.errors, data)
@@ -260,27 +261,18 @@ def _step_with(m: Machine, i1: int, i2: int) -> float:
     return _joint_step(i1, i2, m.beta, m.errors, m.lo, m.hi, m.diagonal[s1], m.diagonal[s2], k12)
 
 
-@compiled_exactly
+@compiled
 def _output(sample: int, data: Any) -> float:
     """The weight vector times a sample; both in ``data`` with the samples' CSR arrays."""
     indptr, indices, values, weights = data
-    total = 0.0
-    for p in range(indptr[sample], indptr[sample + 1]):
-        total += values[p] * weights[indices[p]]
-    return total
+    return row_dot(indptr, indices, values, sample, weights)
 
 
-@compiled_exactly
+@compiled
 def _evaluate(variables: Any, n: int, v: Any, errors: Any, data: Any) -> None:
     """Bring the errors of some variables of a linear machine up to date."""
     for t in variables:
         errors[t] = v[t] - _output(t % n, data)
-
-
-@compiled
-def _add_sample(m: Machine, s: int, factor: float) -> None:
-    for p in range(m.indptr[s], m.indptr[s + 1]):
-        m.weights[m.indices[p]] += factor * m.values[p]
 
 
 @compiled
@@ -318,12 +310,11 @@ def assemble(state: State) -> Machine:
     """Lay a state out for the compiled procedures; β and residual are shared with it."""
     problem, gram, n = state.problem, state.gram, state.problem.n_variables
     if gram.through_weights:
-        indptr, indices, values, n_features = _entries(gram)
-        samples = np.flatnonzero(problem.coefficients(state.beta))
-        weights = gram.samples.combine(samples, problem.coefficients(state.beta)[samples])  # type: ignore[attr-defined]
+        indptr, indices, values = _entries(gram)
+        weights = gram.weights(problem.coefficients(state.beta))
         rows, slot_of = np.empty((0, 0)), np.empty(0, np.int64)
     else:
-        indptr, indices, values, n_features = np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0), 0
+        indptr, indices, values = np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0)
         weights = np.empty(0)
         rows, slot_of = gram.cache.rows, gram.cache.slot_of
     free = np.flatnonzero((problem.lo < state.beta) & (state.beta < problem.hi))
@@ -332,7 +323,7 @@ def assemble(state: State) -> Machine:
     counts = np.array([len(free), 0, 0, 0, 0], np.int64)
     return Machine(
         state.beta, state.residual, problem.v, problem.lo, problem.hi, gram.diagonal, rows, slot_of,
-        indptr, indices, values, weights, np.zeros(n_features), listed, place, np.zeros(3), counts,
+        indptr, indices, values, weights, np.zeros_like(weights), listed, place, np.zeros(3), counts,
     )  # fmt: skip
 
 
@@ -343,12 +334,11 @@ def evaluate_all(m: Machine) -> None:
         _evaluate(np.arange(len(m.beta)), len(m.diagonal), m.v, m.errors, data)
 
 
-def _entries(gram: Gram) -> tuple[Index, Any, Any, int]:
+def _entries(gram: Gram) -> FeatureRows:
     """The samples in CSR; of dense ones every value is an entry, as in Platt's dense dot products."""
-    samples = gram.samples
-    if isinstance(samples, SparseSamples):
-        return samples.indptr, samples.indices, samples._values(np.float64), samples.n_features
-    values = samples.panel(np.arange(gram.n), np.float64)
+    indptr, indices, values = gram.feature_rows()
+    if values.ndim == 1:
+        return indptr, indices, values
+    values = values.astype(np.float64, copy=False)
     width = values.shape[1]
-    indices = np.tile(np.arange(width, dtype=np.int32), gram.n)
-    return np.arange(gram.n + 1) * width, indices, values.ravel(), width
+    return np.arange(gram.n + 1) * width, np.tile(np.arange(width, dtype=np.int32), gram.n), values.ravel()

@@ -187,16 +187,18 @@ def _machines(
     fitting a small machine.
     """
     pattern = clone(estimator)
-    names = pattern.get_params(deep=False)
+    given = pattern.get_params(deep=False)
+    searched = set().union(*candidates)
+    common = _what_is_wrong(pattern, {name: given[name] for name in given if name not in searched})
     machines, errors = [], []
     for params in candidates:
         machine = copy.copy(pattern)
-        if not params.keys() <= names.keys():
+        if not params.keys() <= given.keys():
             machine.set_params(**params)  # which says what is wrong
         for name, value in params.items():
             setattr(machine, name, value)
         machines.append(machine)
-        errors.append(_what_is_wrong(machine, names | params if machine is machines[0] else params))
+        errors.append(common or _what_is_wrong(machine, {name: getattr(machine, name) for name in searched}))
     return machines, errors
 
 

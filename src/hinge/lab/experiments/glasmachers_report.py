@@ -57,8 +57,7 @@ _WHY_ITERATIONS = (
 _WHY_TIME = (
     "Time depends on what a kernel row costs beside the search for a pair. A row of this data costs little on "
     "today's processors, so that saving rows, which is what HMG does, gains little; and a step of the search by "
-    "gain, "
-    "which goes through two rows and minds the box, costs two to three times a step of the second-order rule."
+    "gain, which goes through two rows and minds the box, costs two to three times one of the second-order rule."
 )
 _WHY_ROWS = (
     "The laboratory's variants never set samples aside. The paper explains much of the cost of its one-row "

@@ -150,7 +150,6 @@ def _series_section(series: Series, scale: Scale, outcomes: Outcomes) -> Section
         section.show(_orders_table(series, scale, outcomes))
     if series.dense:
         section.say("The data is random and ours is another draw than Platt's.")
-    if series.dense:
         section.say(
             "Sparse against dense dot products, processor seconds (the features are stored as numbers here, not "
             "as packed bits, so that both storages do what Platt's did):"
