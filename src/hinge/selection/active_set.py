@@ -148,14 +148,15 @@ class ActiveSet:
         """
         problem = self.problem
         most_work = _MOST_WORK * problem.n_variables**2 if most_work is None else most_work
-        self.n_changes = 0
+        self.n_changes, self.work = 0, 0.0
         while True:
-            code, self._n_free, changes = settle(
+            code, self._n_free, changes, work = settle(
                 self.kernel, self.beta, self.residual, problem.lo, problem.hi, problem.group, problem.n_groups,
                 self._members, self._n_free, self._inverse, tol, most_work, _MOST_FREED,
             )  # fmt: skip
             self.n_changes += changes
-            most_work -= changes * self._n_free**2
+            self.work += work
+            most_work -= work
             if code != TOO_MANY or self._n_free >= min(MOST_FREE, problem.n_variables):
                 return bool(code == SETTLED)
             self._make_room(self._n_free)
