@@ -218,7 +218,7 @@ def _fill(room: Vector, mass: float) -> Vector:
 
 def _labels(y: Any) -> Vector:
     y = _targets(y)
-    if not np.isin(y, (-1.0, 1.0)).all():
+    if not (np.abs(y) == 1.0).all():
         raise ValueError("labels must be +1 or -1; encode the two classes first")
     return y
 

@@ -76,10 +76,20 @@ def excess_of(problem: DualProblem, residual: Vector, multipliers: Vector) -> Ve
 
 def count_support(problem: DualProblem, beta: Vector) -> tuple[int, int]:
     """Return the number of support vectors, and of those with a variable at its bound."""
-    is_support = problem.coefficients(beta) != 0
-    at_bound = (beta != 0) & ((beta == problem.lo) | (beta == problem.hi))
-    bounded = at_bound.reshape(-1, problem.n_samples).any(axis=0) & is_support
-    return int(np.count_nonzero(is_support)), int(np.count_nonzero(bounded))
+    return _count_support(beta, problem.lo, problem.hi, problem.n_samples)
+
+
+@compiled
+def _count_support(beta: Any, lo: Any, hi: Any, n_samples: int) -> tuple[int, int]:
+    n_support, n_bounded = 0, 0
+    for first in range(n_samples):
+        coefficient, is_bounded = 0.0, False
+        for t in range(first, beta.shape[0], n_samples):
+            coefficient += beta[t]
+            is_bounded |= beta[t] != 0 and (beta[t] == lo[t] or beta[t] == hi[t])
+        n_support += coefficient != 0
+        n_bounded += coefficient != 0 and is_bounded
+    return n_support, n_bounded
 
 
 def gap_of(problem: DualProblem, beta: Vector, residual: Vector, multipliers: Vector) -> float:
@@ -88,10 +98,19 @@ def gap_of(problem: DualProblem, beta: Vector, residual: Vector, multipliers: Ve
     By convexity no feasible point is better by more than Σ max (r_t − μ)(b − β_t) over b in the box of t, where
     μ is the multiplier of t's group. For C-SVC this is the classical primal minus dual objective.
     """
-    excess = excess_of(problem, residual, multipliers)
-    room = np.where(excess > 0, problem.hi - beta, beta - problem.lo)
-    counts = (excess != 0) & (room > 0)
-    return float(np.dot(np.abs(excess[counts]), room[counts]))
+    levels = multipliers if problem.n_groups else np.zeros(1)
+    return float(_gap(beta, residual, problem.lo, problem.hi, problem.group, levels))
+
+
+@compiled
+def _gap(beta: Any, residual: Any, lo: Any, hi: Any, group: Any, levels: Any) -> float:
+    gap = 0.0
+    for t in range(beta.shape[0]):
+        excess = residual[t] - levels[group[t]]
+        room = hi[t] - beta[t] if excess > 0 else beta[t] - lo[t]
+        if excess != 0 and room > 0:
+            gap += abs(excess) * room
+    return gap
 
 
 def free_and_near(

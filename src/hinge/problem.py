@@ -97,7 +97,7 @@ class DualProblem:
         beta = self.check_point(beta, "the start")
         projected = np.clip(beta, self.lo, self.hi)
         for g, target in enumerate(self.sums):
-            members = np.flatnonzero(self.group == g)
+            members = slice(None) if self.n_groups == 1 else np.flatnonzero(self.group == g)
             box = self.lo[members], self.hi[members]
             projected[members] = _clip_to_sum(beta[members], *box, float(target))
         return projected

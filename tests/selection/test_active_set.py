@@ -100,7 +100,7 @@ def test_nothing_free_is_no_active_set():
 def test_a_chain_in_any_order_gives_certified_answers(make):
     X, y = data(120, repeated=10)
     K = reference.kernel_matrix("rbf", X, X, gamma=0.02)
-    gram, chain = Gram(K, Kernel("precomputed"), precision="double"), Chain((0, 1), True)
+    gram, chain = Gram(K, Kernel("precomputed"), precision="double"), Chain(True)
     for C in (0.1, 1.0, 64.0, 4096.0, 4096.0, 16.0, 1e5, 1.0):
         problem = make(y, C)
         solution = chain.solve(problem, gram, Settings())

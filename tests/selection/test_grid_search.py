@@ -71,6 +71,8 @@ GRIDS = {
     "svc-scale": (SVC(tol=TIGHT), {"C": [0.5, 5.0], "gamma": ["scale", "auto"]}),
     "svc-balanced": (SVC(tol=TIGHT, gamma=0.3), {"C": [0.5, 5.0], "class_weight": ["balanced", {1: 3.0}, None]}),
     "nu-svc": (NuSVC(tol=TIGHT), {"nu": [0.2, 0.4, 0.3], "gamma": [0.05, 0.5]}),
+    # Weights that make nu infeasible, so that each machine is solved a second time.
+    "nu-svc-weights": (NuSVC(tol=TIGHT, gamma=0.5, class_weight={0: 0.01, 1: 1.0}), {"nu": [0.2, 0.4]}),
 }
 
 

@@ -67,7 +67,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
     def _task(self, k: int, data: TrainingData, held_out: NDArray[np.bool_] | None = None) -> Task:
         """Return the task of machine k; samples of it that are held out weigh nothing."""
         duel = self._duels[k]
-        members = duel.members(self._codes)
+        members = data.members(duel)
         codes, weights = self._codes[members], data.weights[members]
         if held_out is not None:
             weights = np.where(held_out, 0.0, weights)
@@ -78,7 +78,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
 
     def _task_without(self, k: int, held_out: NDArray[np.bool_], data: TrainingData) -> Task | float:
         duel = self._duels[k]
-        sides = self._codes[duel.members(self._codes)[~held_out]] == duel.positive
+        sides = self._codes[data.members(duel)[~held_out]] == duel.positive
         if not (sides.any() and (~sides).any()):  # LIBSVM's values for one-sided folds
             return 1.0 if sides.any() else -1.0 if len(sides) else 0.0
         return self._task(k, data, held_out)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from hinge.multiclass import Duel
 from hinge.problem import Vector
 from hinge.samples import Index
 from hinge.threads import available_threads
@@ -49,6 +50,16 @@ class TrainingData:
         """The labels among the targets, sorted, and the number of each sample's."""
         labels, codes = np.unique(self.y, return_inverse=True)
         return labels, codes
+
+    def members(self, duel: Duel) -> Index:
+        """Return the samples that take part in a duel of two classes."""
+        if duel not in self._members:
+            self._members[duel] = duel.members(self.classes[1])
+        return self._members[duel]
+
+    @cached_property
+    def _members(self) -> dict[Duel, Index]:
+        return {}
 
 
 class RowKernel:

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from hinge.gram import Gram
+from hinge.jit import compiled
 from hinge.optimality import count_support, gap_of, multipliers_of, objective_of, violation_of
 from hinge.problem import DualProblem, Vector
 from hinge.report import MESSAGES, Report, Solution, Status
@@ -72,14 +73,11 @@ class Chain:
 
     Parameters
     ----------
-    classes : tuple of int
-        The classes whose samples the problems are about.
     is_convex : bool
         Whether the answer does not depend on the start; otherwise each problem starts afresh.
     """
 
-    def __init__(self, classes: tuple[int, ...], is_convex: bool) -> None:
-        self.classes = classes
+    def __init__(self, is_convex: bool) -> None:
         self._is_convex = is_convex
         self._problem: DualProblem | None = None
         self._solution: Solution | None = None
@@ -97,7 +95,7 @@ class Chain:
 
     def branch(self) -> Chain:
         """Return a chain that goes on from the same place."""
-        twin = Chain(self.classes, self._is_convex)
+        twin = Chain(self._is_convex)
         twin._problem, twin._solution = self._problem, self._solution
         return twin
 
@@ -253,14 +251,22 @@ def stretch(problem: DualProblem, old: DualProblem, solution: Solution) -> float
     still is).
     """
     beta = solution.beta
-    room, old_room = problem.hi - problem.lo, old.hi - old.lo
-    with np.errstate(divide="ignore", invalid="ignore"):
-        growth = float(np.max(room / old_room, where=old_room > 0, initial=1.0))
+    growth = _growth(problem.lo, problem.hi, old.lo, old.hi)
     if not (growth > 1 and np.isfinite(growth)):
         return 1.0
     curvature = float(np.dot(beta, old.v - solution.residual))
     best = float(np.dot(beta, problem.v)) / curvature if curvature > 0 else growth
     return min(max(best, 1.0), growth)
+
+
+@compiled
+def _growth(lo: Vector, hi: Vector, old_lo: Vector, old_hi: Vector) -> float:
+    """Return how many times wider the box is than it was, where it grew most; 1 where it did not."""
+    growth = 1.0
+    for t in range(lo.shape[0]):
+        if old_hi[t] > old_lo[t]:
+            growth = max(growth, (hi[t] - lo[t]) / (old_hi[t] - old_lo[t]))
+    return growth
 
 
 def certified(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
 from typing import Any
 
+from hinge.selection.crew import Crew
 from hinge.selection.job import Cell, Job, Unit
 from hinge.selection.unit import evaluate_unit
 from hinge.threads import blas_on_one_thread
@@ -39,8 +40,8 @@ def run_units(
         the Dask client of this process, ``"tcp://host:8786"`` the cluster of a Dask scheduler, and a client the
         cluster that it is connected to.
     n_jobs : int
-        Threads here, or joblib's workers. Here they take units side by side where there are several, and folds
-        otherwise. A cluster has as many workers as it has.
+        Threads here, or joblib's workers. Here they take units side by side, and folds of each other's units where
+        no unit is left. A cluster has as many workers as it has.
     on_cell : callable, optional
         Told of every cell: in this process and from a Dask cluster as soon as all its folds are scored, from
         joblib's workers when their unit is done. Several threads may call it at once.
@@ -66,11 +67,12 @@ def _told(cells: Iterator[Cell], on_cell: Callable[[Cell], Any] | None) -> Itera
 def _in_threads(
     job: Job, units: Sequence[Unit], n_jobs: int, on_cell: Callable[[Cell], Any] | None
 ) -> Iterator[Cell]:
-    if len(units) < 2 or n_jobs == 1:
+    if n_jobs == 1:
         for unit in units:
-            yield from evaluate_unit(job, unit, threads=n_jobs, on_cell=on_cell)
+            yield from evaluate_unit(job, unit, on_cell=on_cell)
         return
-    leaving = threading.Event()
+    leaving, crew = threading.Event(), Crew()
+    threads = n_jobs if len(units) == 1 else 1
 
     def watch(cell: Cell) -> None:
         if leaving.is_set():
@@ -79,7 +81,12 @@ def _in_threads(
             on_cell(cell)
 
     with blas_on_one_thread(), ThreadPoolExecutor(n_jobs, thread_name_prefix="hinge-search") as pool:
-        futures = [pool.submit(evaluate_unit, job, unit, on_cell=watch) for unit in units]
+        futures = [
+            pool.submit(evaluate_unit, job, unit, threads=threads, spread=crew.spread, on_cell=watch)
+            for unit in units
+        ]
+        for _ in range(n_jobs):  # whoever comes to this has no unit to take
+            pool.submit(crew.help)
         try:
             for future in as_completed(futures):
                 yield from future.result()
@@ -88,3 +95,5 @@ def _in_threads(
             for future in futures:
                 future.cancel()
             raise
+        finally:
+            crew.dismiss()

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from hinge.estimators.base import KernelMachine
 from hinge.estimators.inputs import TrainingData
+from hinge.gram import Gram
 from hinge.kernels import Kernel
 from hinge.problem import DualProblem, Vector
 from hinge.samples import Index
@@ -58,66 +59,99 @@ def fold_data(shop: Workshop, fold: Fold, is_gram: bool) -> TrainingData:
     return TrainingData(rows, y, shop.weights[fold.train], fold.places, (len(fold.all_train), width))
 
 
-def fit_fold(
-    estimator: KernelMachine,
-    shop: Workshop,
-    fold: Fold,
-    data: TrainingData,
-    kernel: Kernel,
-    values: KernelValues,
-    chains: dict[int, Chain],
-) -> None:
-    """Fit the estimator to a fold's training samples; its decisions on the fold's parts are known at once.
+@dataclass(eq=False)
+class Seat:
+    """Where one machine of a fold sits among all samples.
+
+    Attributes
+    ----------
+    samples : int64 array
+        Its samples, by their number in the fold's training data.
+    members : int64 array
+        All samples of its classes, held out or not.
+    positions : int64 array
+        Where its samples are among the members.
+    gram : Gram
+        Kernel values of the members.
+    chain : Chain
+        Its problems so far.
+    """
+
+    samples: Index
+    members: Index
+    positions: Index
+    gram: Gram
+    chain: Chain
+
+
+class Series:
+    """Fits to the training samples of one fold, each started from the one before.
 
     Parameters
     ----------
-    estimator : KernelMachine
-        Fitted in place.
-    shop, fold, data : Workshop, Fold, TrainingData
-        All data; the fold; its training samples, by `fold_data`.
+    shop, fold : Workshop, Fold
+        All data; the fold.
     kernel, values : Kernel, KernelValues
         The kernel and its values.
-    chains : dict
-        Where each machine's last problem left off.
+    origin : Series, optional
+        Of a neighbouring fold: the first fit starts from its last.
     """
-    started = time.perf_counter()
-    settings = replace(estimator._settings(), time_limit=estimator.time_limit)
-    tasks = estimator._tasks(data)
-    trained = [_train(task, shop, fold, values, settings, chains, k) for k, task in enumerate(tasks)]
-    machines = [machine for machine, _ in trained]
-    for k, task in estimator._second_thoughts(data, machines).items():
-        trained[k] = _train(task, shop, fold, values, settings, {}, k)
-        machines[k] = trained[k][0]
-    estimator._model = assemble(kernel, data.X, machines, data.places, estimator._order(data))
-    estimator._set_common(data, values.whole, machines, started)
-    estimator._publish(estimator._model, data, machines)
-    estimator._forget_scratch()
-    for name, value in shop.learnt.items():
-        setattr(estimator, name, value)
-    _remember_decisions(estimator, fold, values, trained)
 
+    def __init__(
+        self, shop: Workshop, fold: Fold, kernel: Kernel, values: KernelValues, origin: Series | None = None
+    ) -> None:
+        self._shop, self._fold, self._kernel, self._values = shop, fold, kernel, values
+        self._data = fold_data(shop, fold, kernel.label == "precomputed")
+        self._origin = {} if origin is None else origin.seats
+        self.seats: dict[int, Seat] = {}
 
-def _train(
-    task: Task, shop: Workshop, fold: Fold, values: KernelValues, settings: Settings, chains: dict[int, Chain],
-    k: int,
-) -> tuple[Machine, Vector | None]:  # fmt: skip
-    """Return the machine of a task and, where its residual tells them, its decisions on all samples."""
-    places = fold.train[task.samples]
-    classes = tuple(np.unique(shop.codes[places]).tolist())
-    members, gram = values.part(classes)
-    positions = np.searchsorted(members, places)
-    problem = embedded(task.problem, positions, len(members))
-    if task.start is not None:
-        settings = replace(settings, start=_spread(task.start, positions, len(members)))
-        solution = solve(problem, gram, settings)
-    else:
-        chain = chains.setdefault(k, Chain(classes, values.is_convex))
-        solution = chain.solve(problem, gram, settings)
-    whole = _machine_of(Task(members, problem, divide=task.divide), solution)
-    machine = Machine(
-        task.samples, whole.coefficients[positions], whole.intercept, solution, whole.decisions[positions]
-    )
-    return machine, whole.decisions if len(members) == shop.n else None
+    def fit(self, estimator: KernelMachine) -> None:
+        """Fit an estimator, in place; its decisions on the fold's parts are known at once."""
+        started = time.perf_counter()
+        data, values = self._data, self._values
+        settings = replace(estimator._settings(), time_limit=estimator.time_limit)
+        tasks = estimator._tasks(data)
+        trained = [self._train(k, task, settings) for k, task in enumerate(tasks)]
+        machines = [machine for machine, _ in trained]
+        for k, task in estimator._second_thoughts(data, machines).items():
+            trained[k] = self._train(k, task, settings)
+            machines[k] = trained[k][0]
+        estimator._model = assemble(self._kernel, data.X, machines, data.places, estimator._order(data))
+        estimator._set_common(data, values.whole, machines, started)
+        estimator._publish(estimator._model, data, machines)
+        estimator._forget_scratch()
+        for name, value in self._shop.learnt.items():
+            setattr(estimator, name, value)
+        _remember_decisions(estimator, self._fold, values, trained)
+
+    def _train(self, k: int, task: Task, settings: Settings) -> tuple[Machine, Vector | None]:
+        """Return machine k and, where its residual tells them, its decisions on all samples."""
+        seat = self._seat(k, task)
+        n, positions = len(seat.members), seat.positions
+        problem = embedded(task.problem, positions, n)
+        if task.start is None:
+            solution = seat.chain.solve(problem, seat.gram, settings)
+        else:
+            start = _spread(task.start, positions, n)
+            solution = solve(problem, seat.gram, replace(settings, start=start))
+        whole = _machine_of(Task(seat.members, problem, divide=task.divide), solution)
+        own = replace(
+            solution, beta=_pick(solution.beta, positions, n), residual=_pick(solution.residual, positions, n)
+        )
+        machine = Machine(
+            task.samples, whole.coefficients[positions], whole.intercept, own, whole.decisions[positions]
+        )
+        return machine, whole.decisions if n == self._shop.n else None
+
+    def _seat(self, k: int, task: Task) -> Seat:
+        seat = self.seats.get(k)
+        if seat is None or not np.array_equal(seat.samples, task.samples):
+            places = self._fold.train[task.samples]
+            members, gram = self._values.part(tuple(np.unique(self._shop.codes[places]).tolist()))
+            chain = self._origin[k].chain.branch() if k in self._origin else Chain(self._values.is_convex)
+            seat = Seat(task.samples, members, np.searchsorted(members, places), gram, chain)
+            self.seats[k] = seat
+        return seat
 
 
 def embedded(problem: DualProblem, positions: Index, n: int) -> DualProblem:
@@ -138,6 +172,11 @@ def _spread(values: Any, positions: Index, n: int) -> Any:
     wide = np.zeros((len(runs), n), dtype=values.dtype)
     wide[:, positions] = runs
     return wide.ravel()
+
+
+def _pick(values: Vector, positions: Index, n: int) -> Vector:
+    """Undo `_spread`."""
+    return values.reshape(-1, n)[:, positions].ravel()
 
 
 def _remember_decisions(

@@ -29,7 +29,7 @@ from hinge.report import Solution
 from hinge.selection.active_set import ActiveSet
 from hinge.selection.bounds import spread_of, xi_alpha_bounds
 from hinge.selection.chain import Chain, matrix_of
-from hinge.selection.fold import fit_fold, fold_data, follows_data, kernel_of
+from hinge.selection.fold import Series, follows_data, kernel_of
 from hinge.selection.job import Job
 from hinge.selection.workshop import KernelValues, Workshop
 from hinge.settings import Settings
@@ -120,9 +120,8 @@ class _Whole:
         self.machine: KernelMachine = clone(shop.job.estimator)
         self.kernel = kernel_of(shop, self.machine, shop.folds[0].train)
         self.values: KernelValues = shop.values(self.kernel, thread_count(self.machine.n_jobs))
-        self.chains: dict[int, Chain] = {}
-        data = fold_data(shop, shop.folds[0], self.kernel.label == "precomputed")
-        fit_fold(self.machine, shop, shop.folds[0], data, self.kernel, self.values, self.chains)
+        self.series = Series(shop, shop.folds[0], self.kernel, self.values)
+        self.series.fit(self.machine)
         self.n_refits = 0
         self.violation = 0.0
 
@@ -141,9 +140,8 @@ class _Whole:
         """Predict by leaving support vectors out, each from the machine of all samples."""
         machine = self.machine
         decisions = machine._decide(self.shop.folds[0].test_part[0])
-        for k, chain in self.chains.items():
-            members, gram = self.values.part(chain.classes)
-            decisions[members, k] = self._without_each(chain, gram, decisions[members, k])
+        for k, seat in self.series.seats.items():
+            decisions[seat.members, k] = self._without_each(seat.chain, seat.gram, decisions[seat.members, k])
         machine.__dict__["_decide"] = lambda X: decisions
         return np.asarray(machine.predict(None))
 
@@ -197,9 +195,7 @@ class _Whole:
             if follows_data(machine):
                 kernel = kernel_of(shop, machine, fold.train)
                 values = shop.values(kernel, thread_count(machine.n_jobs))
-            chains = {k: chain.branch() for k, chain in self.chains.items()}
-            data = fold_data(shop, fold, kernel.label == "precomputed")
-            fit_fold(machine, shop, fold, data, kernel, values, chains)
+            Series(shop, fold, kernel, values, origin=self.series).fit(machine)
             answers.append(machine.predict(fold.test_part[0])[0])
             self.n_refits += 1
             self.violation = max(self.violation, float(machine.report_.violation))

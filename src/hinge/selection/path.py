@@ -11,8 +11,7 @@ from sklearn.utils import indexable
 
 from hinge.estimators.base import KernelMachine
 from hinge.estimators.inputs import thread_count
-from hinge.selection.chain import Chain
-from hinge.selection.fold import fit_fold, fold_data, kernel_of
+from hinge.selection.fold import Series, kernel_of
 from hinge.selection.job import Job
 
 
@@ -56,12 +55,11 @@ def regularisation_path(
     (fold,) = shop.folds
     kernel = kernel_of(shop, job.estimator, fold.train)
     values = shop.values(kernel, thread_count(estimator.n_jobs))
-    data = fold_data(shop, fold, kernel.label == "precomputed")
-    chains: dict[int, Chain] = {}
+    series = Series(shop, fold, kernel, values)
     machines: dict[int, KernelMachine] = {}
     for k in np.argsort(Cs, kind="stable"):
         machine = machines[int(k)] = clone(estimator).set_params(C=float(Cs[k]))
         machine._validate_params()
-        fit_fold(machine, shop, fold, data, kernel, values, chains)
+        series.fit(machine)
         del machine.__dict__["_decide"]  # it would keep all kernel values alive
     return [machines[k] for k in range(len(Cs))]

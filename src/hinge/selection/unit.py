@@ -6,9 +6,7 @@ import copy
 import inspect
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
@@ -20,15 +18,12 @@ from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.metaestimators import _safe_split
 
 from hinge.estimators.base import KernelMachine
-from hinge.estimators.inputs import TrainingData
 from hinge.kernels import Kernel
 from hinge.report import Report
 from hinge.samples import Index
-from hinge.selection.chain import Chain
-from hinge.selection.fold import fit_fold, fold_data, follows_data, kernel_of
+from hinge.selection.fold import Series, follows_data, kernel_of
 from hinge.selection.job import Cell, Job, Unit
 from hinge.selection.workshop import Fold, KernelValues, Workshop
-from hinge.threads import blas_on_one_thread
 
 
 @dataclass
@@ -42,7 +37,12 @@ class _FoldResult:
 
 
 def evaluate_unit(
-    job: Job, unit: Unit, *, threads: int = 1, on_cell: Callable[[Cell], Any] | None = None
+    job: Job,
+    unit: Unit,
+    *,
+    threads: int = 1,
+    spread: Callable[..., Iterable[Any]] = map,
+    on_cell: Callable[[Cell], Any] | None = None,
 ) -> list[Cell]:
     """Fit and score every fold of every candidate of a unit.
 
@@ -53,7 +53,9 @@ def evaluate_unit(
     unit : Unit
         The candidates, which share a kernel.
     threads : int
-        Folds side by side.
+        How many compute the kernel's values.
+    spread : callable
+        Like ``map``; the folds of a candidate are evaluated through it.
     on_cell : callable, optional
         Told of each cell as soon as its folds are scored, in the unit's order.
 
@@ -66,32 +68,21 @@ def evaluate_unit(
     machines, errors = _machines(job.estimator, unit.candidates)
     results: list[dict[int, _FoldResult]] = [{} for _ in machines]
     cells = []
-    groups = _by_kernel(shop, machines[0])
-    with _side_by_side(threads) as spread:
-        for kernel, folds in groups:
-            values = shop.values(kernel, threads)
-            courses = [_Course(job, shop, fold, kernel, values) for fold in folds]
-            try:
-                for place, machine in enumerate(machines):
-                    outcomes = spread(lambda course, m=machine, e=errors[place]: course.evaluate(m, e), courses)
-                    results[place].update(zip((fold.number for fold in folds), outcomes, strict=True))
-                    if len(results[place]) == len(shop.folds):
-                        is_shared = values.is_shared and not machine.probability
-                        cells.append(_cell(job, unit, place, results[place], is_shared))
-                        if on_cell is not None:
-                            on_cell(cells[-1])
-            finally:
-                values.release()
+    for kernel, folds in _by_kernel(shop, machines[0]):
+        values = shop.values(kernel, threads)
+        courses = [_Course(job, shop, fold, kernel, values) for fold in folds]
+        try:
+            for place, machine in enumerate(machines):
+                outcomes = spread(lambda course, m=machine, e=errors[place]: course.evaluate(m, e), courses)
+                results[place].update(zip((fold.number for fold in folds), outcomes, strict=True))
+                if len(results[place]) == len(shop.folds):
+                    is_shared = values.is_shared and not machine.probability
+                    cells.append(_cell(job, unit, place, results[place], is_shared))
+                    if on_cell is not None:
+                        on_cell(cells[-1])
+        finally:
+            values.release()
     return cells
-
-
-@contextmanager
-def _side_by_side(threads: int) -> Iterator[Callable[..., Any]]:
-    if threads == 1:
-        yield map
-        return
-    with blas_on_one_thread(), ThreadPoolExecutor(threads, thread_name_prefix="hinge-fold") as pool:
-        yield pool.map
 
 
 def _by_kernel(shop: Workshop, machine: KernelMachine) -> list[tuple[Kernel, list[Fold]]]:
@@ -111,11 +102,10 @@ class _Course:
     fold: Fold
     kernel: Kernel
     values: KernelValues
-    chains: dict[int, Chain] = field(default_factory=dict)
 
     @cached_property
-    def _data(self) -> TrainingData:
-        return fold_data(self.shop, self.fold, self.kernel.label == "precomputed")
+    def _series(self) -> Series:
+        return Series(self.shop, self.fold, self.kernel, self.values)
 
     def evaluate(self, machine: KernelMachine, invalid: Exception | None) -> _FoldResult:
         """Fit and score one candidate, unless its parameters are invalid."""
@@ -142,7 +132,7 @@ class _Course:
 
     def _fit(self, machine: KernelMachine) -> None:
         if not machine.probability:
-            return fit_fold(machine, self.shop, self.fold, self._data, self.kernel, self.values, self.chains)
+            return self._series.fit(machine)
         # Calibration has folds of its own: an ordinary fit.
         job, train = self.job, self.fold.all_train
         X, y = _safe_split(job.estimator, job.X, job.y, train)
