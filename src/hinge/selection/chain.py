@@ -171,7 +171,8 @@ class Chain:
         old, solution = self.last
         factor = stretch(problem, old, solution)
         wanted = factor * solution.beta
-        beta = problem.project(wanted)
+        is_feasible = factor == 1.0 and _is_inside(wanted, problem.lo, problem.hi)
+        beta = wanted.copy() if is_feasible and np.array_equal(old.sums, problem.sums) else problem.project(wanted)
         if not np.isfinite(self._drift):
             return _Point(beta, *_fresh_residual(kernel, gram, problem, beta))
         image = factor * (old.v - solution.residual)
@@ -252,11 +253,16 @@ def stretch(problem: DualProblem, old: DualProblem, solution: Solution) -> float
     """
     beta = solution.beta
     growth = _growth(problem.lo, problem.hi, old.lo, old.hi)
-    if not (growth > 1 and np.isfinite(growth)):
+    if not (growth > 1 and np.isfinite(growth)) or solution.report.n_bounded == 0:
         return 1.0
     curvature = float(np.dot(beta, old.v - solution.residual))
     best = float(np.dot(beta, problem.v)) / curvature if curvature > 0 else growth
     return min(max(best, 1.0), growth)
+
+
+@compiled
+def _is_inside(beta: Vector, lo: Vector, hi: Vector) -> bool:
+    return bool(np.all((lo <= beta) & (beta <= hi)))
 
 
 @compiled

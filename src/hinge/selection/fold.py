@@ -8,7 +8,6 @@ what is solved is exactly what ``estimator.fit(X_train, y_train)`` would solve.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -104,6 +103,7 @@ class Series:
         self._data = fold_data(shop, fold, kernel.label == "precomputed")
         self._origin = {} if origin is None else origin.seats
         self.seats: dict[int, Seat] = {}
+        self._decisions = _Decisions(fold, values)
 
     def fit(self, estimator: KernelMachine) -> None:
         """Fit an estimator, in place; its decisions on the fold's parts are known at once."""
@@ -122,7 +122,7 @@ class Series:
         estimator._forget_scratch()
         for name, value in self._shop.learnt.items():
             setattr(estimator, name, value)
-        _remember_decisions(estimator, self._fold, values, trained)
+        self._decisions.remember(estimator, trained)
 
     def _train(self, k: int, task: Task, settings: Settings) -> tuple[Machine, Vector | None]:
         """Return machine k and, where its residual tells them, its decisions on all samples."""
@@ -179,35 +179,46 @@ def _pick(values: Vector, positions: Index, n: int) -> Vector:
     return values.reshape(-1, n)[:, positions].ravel()
 
 
-def _remember_decisions(
-    estimator: KernelMachine, fold: Fold, values: KernelValues, trained: list[tuple[Machine, Vector | None]]
-) -> None:
-    """Let the estimator answer for the fold's own parts from what is there already."""
-    compute = estimator._decide
-    decisions_of = _decisions(fold, values, trained)
+class _Decisions:
+    """Decisions of the latest machines on all samples of a fold's parts, without comparing samples.
 
-    def decide(X: Any) -> Vector:
-        if X is fold.test_part[0]:
-            return decisions_of(fold.test)
-        if X is fold.train_part[0] and X is not None:
-            return decisions_of(fold.all_train)
-        return compute(X)
+    Machines that did not change from one fit to the next, as where C no longer matters, keep theirs.
+    """
 
-    estimator.__dict__["_decide"] = decide
+    def __init__(self, fold: Fold, values: KernelValues) -> None:
+        self._fold, self._values = fold, values
+        self._latest: dict[str, tuple[Vector, Vector]] = {}
 
+    def remember(self, estimator: KernelMachine, trained: list[tuple[Machine, Vector | None]]) -> None:
+        """Let the estimator answer for the fold's own parts from what is there already."""
+        fold, compute = self._fold, estimator._decide
+        known = [decisions for _, decisions in trained if decisions is not None]
+        everywhere = np.column_stack(known) if len(known) == len(trained) else None
+        machines = [machine for machine, _ in trained]
 
-def _decisions(
-    fold: Fold, values: KernelValues, trained: list[tuple[Machine, Vector | None]]
-) -> Callable[[Index], Vector]:
-    """Return what gives the decisions of samples by their number, without comparing samples."""
-    known = [decisions for _, decisions in trained if decisions is not None]
-    if len(known) == len(trained):
-        everywhere = np.column_stack(known)
-        return lambda rows: everywhere[rows]
-    coefficients = np.zeros((len(trained), len(fold.train)))
-    for row, (machine, _) in zip(coefficients, trained, strict=True):
-        row[machine.samples] = machine.coefficients
-    used = np.flatnonzero(coefficients.any(axis=0))
-    support, coefficients = fold.train[used], coefficients[:, used]
-    intercepts = np.array([machine.intercept for machine, _ in trained])
-    return lambda rows: values.image(rows, support, coefficients) + intercepts
+        def decide(X: Any) -> Vector:
+            if X is fold.test_part[0]:
+                name, rows = "test", fold.test
+            elif X is fold.train_part[0] and X is not None:
+                name, rows = "train", fold.all_train
+            else:
+                return compute(X)
+            return self._image(name, rows, machines) if everywhere is None else everywhere[rows]
+
+        estimator.__dict__["_decide"] = decide
+
+    def _image(self, name: str, rows: Index, machines: list[Machine]) -> Vector:
+        train = self._fold.train
+        coefficients = np.zeros((len(machines), len(train)))
+        for row, machine in zip(coefficients, machines, strict=True):
+            row[machine.samples] = machine.coefficients
+        old, image = self._latest.get(name, (np.empty((0, 0)), np.empty(0)))
+        if old.shape == coefficients.shape:
+            changed = np.flatnonzero((coefficients != old).any(axis=1))
+        else:
+            changed, image = np.arange(len(machines)), np.empty((len(rows), len(machines)))
+        if len(changed):
+            used = np.flatnonzero(coefficients[changed].any(axis=0))
+            image[:, changed] = self._values.image(rows, train[used], coefficients[np.ix_(changed, used)])
+        self._latest[name] = coefficients, image
+        return image + np.array([machine.intercept for machine in machines])
