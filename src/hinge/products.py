@@ -260,6 +260,16 @@ def add_row(
 
 
 @compiled
+def sparse_norms(indptr: NDArray[np.int64], values: Array, norms: NDArray[np.float64]) -> None:
+    """Fill ``norms`` with the squared norm of every row."""
+    for i in range(norms.shape[0]):
+        row, total = values[indptr[i] : indptr[i + 1]], 0.0
+        for k in range(row.shape[0]):
+            total += np.float64(row[k]) * np.float64(row[k])
+        norms[i] = total
+
+
+@compiled
 def sparse_combine(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],

@@ -100,6 +100,8 @@ class Watch:
 
     def step(self, machine: int, progress: Progress) -> bool:
         """Tell the listeners of an outer step; return whether to stop."""
+        if not self._listeners:
+            return self.is_stopped
         with self._lock:
             figures = {field.name: getattr(progress, field.name) for field in fields(progress)}
             told = FitProgress(**figures, machine=machine, n_machines=self.n_machines, n_done=self._n_done)

@@ -220,9 +220,9 @@ class SparseSamples(Samples):
         return self.values[dtype]
 
     def _compute_norms(self, dtype: Any) -> NDArray[np.float64]:
-        squares = self._values(dtype).astype(np.float64) ** 2
-        rows = np.repeat(np.arange(self.n), np.diff(self.indptr))
-        return np.bincount(rows, weights=squares, minlength=self.n).astype(np.float64, copy=False)
+        norms = np.empty(self.n)
+        products.sparse_norms(self.indptr, self._values(dtype), norms)
+        return norms
 
     def panel(self, index: Index, dtype: Any) -> tuple[Any, ...]:
         csr = (self.indptr, self.indices, self._values(dtype))
