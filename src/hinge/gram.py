@@ -42,6 +42,11 @@ CHEAP_COST = 64.0
 USES_BEFORE_KEPT = 6
 
 
+# The matrix of a working set has at most so many rows, and at most this share of the budget.
+_LARGEST_BLOCK = 4096
+_SHARE_FOR_BLOCK = 0.25
+
+
 @dataclass
 class Counts:
     """What the Gram matrix did: the papers measure solvers by it.
@@ -156,10 +161,15 @@ class Gram:
         """The row cache; created when the first row is kept. All rows of a matrix in memory are there at once."""
         if self._cache is None:
             matrix = self._matrix
-            self._cache = (
-                RowCache(self.n, self.n, self.dtype, self.cache_bytes) if matrix is None else RowCache.of(matrix)
-            )
+            room = self.cache_bytes - self._workspace.nbytes
+            self._cache = RowCache(self.n, self.n, self.dtype, room) if matrix is None else RowCache.of(matrix)
         return self._cache
+
+    @property
+    def largest_block(self) -> int:
+        """Most samples that a working set should have, for its matrix to fit the budget."""
+        fitting = (_SHARE_FOR_BLOCK * self.cache_bytes / self.dtype.itemsize) ** 0.5
+        return min(int(fitting), _LARGEST_BLOCK)
 
     @property
     def _matrix(self) -> Floats | None:
@@ -177,9 +187,9 @@ class Gram:
         matrix = self._matrix
         if matrix is not None and np.array_equal(index, np.arange(self.n)):
             return matrix
+        values = self._scratch(len(index))  # before the row cache, which gets what it leaves of the budget
         if matrix is not None or (not self.is_cheap and 2 * len(index) <= self.cache.capacity):
             slots = self.rows(index)
-            values = self._scratch(len(index))
             self.team.share(
                 len(index),
                 TILE_ROWS,
@@ -188,7 +198,8 @@ class Gram:
                 ),
             )
             return values
-        return self._computed_block(index)
+        self._fill_block(index, values)
+        return values
 
     def update(self, residual: NDArray[np.float64], index: Index, step: NDArray[np.float64]) -> None:
         """Subtract ``K[:, index] @ step`` from ``residual``, all of it or (when cancelled) nothing."""
@@ -310,8 +321,8 @@ class Gram:
         if self._matrix is not None:
             return self
         source = self if self.is_single_by_wish else self.in_double()
-        matrix = source._computed_block(np.arange(self.n))
-        source._workspace = np.empty(0, source.dtype)  # the next block must not overwrite it
+        matrix = np.empty((self.n, self.n), source.dtype)
+        source._fill_block(np.arange(self.n), matrix)
         twin = self.given(matrix, np.arange(self.n))
         twin.team, twin.counts = self.team, self.counts
         return twin
@@ -390,9 +401,8 @@ class Gram:
             raise
         self._count(evaluations=len(index) * self.n)
 
-    def _computed_block(self, index: Index) -> Floats:
+    def _fill_block(self, index: Index, values: Floats) -> None:
         q = len(index)
-        values = self._scratch(q)
         tiles = Tiles(self.samples.take(index, self.dtype), self.kernel, self.dtype, self.statistic)
 
         def work(start: int, stop: int) -> None:
@@ -402,12 +412,11 @@ class Gram:
         with blas_on_one_thread():
             self.team.share(q, strip if q > _LONE_ROWS else _LONE_ROWS, work)
         self._count(evaluations=q * q)
-        return values
 
     def _scratch(self, q: int) -> Floats:
         """Memory for a block; the same each time, because the first touch of memory costs more than its use."""
         if self._workspace.size < q * q or self._workspace.dtype != self.dtype:
-            self._workspace = np.empty(q * q, self.dtype)
+            self._workspace = np.empty(max(q, min(self.largest_block, self.n)) ** 2, self.dtype)
         return self._workspace[: q * q].reshape(q, q)
 
     def _through_weights(self, index: Index, step: NDArray[np.float64]) -> NDArray[np.float64]:

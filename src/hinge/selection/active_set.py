@@ -32,10 +32,10 @@ from hinge.selection.active_steps import (
     TOO_MANY,
     can_drop,
     drag,
-    remove,
     settle,
     subtract_image,
 )
+from hinge.selection.inverse import remove
 
 # Most variables that may be free: the inverse takes 8 bytes a pair of them, and a change as many multiplications.
 MOST_FREE = 2500

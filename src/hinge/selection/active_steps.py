@@ -1,8 +1,8 @@
 """The compiled steps of an active set: see `hinge.selection.active_set`.
 
 ``members[:n_free]`` are the free variables, ``inverse`` is the inverse of their system: first a row a group, then
-one a variable in the order of ``members``. Only its lower half is kept, since changes are bound by memory.
-Variable t belongs to row ``t % n`` of the kernel matrix.
+one a variable in the order of ``members``; see `hinge.selection.inverse`. Variable t belongs to row ``t % n`` of
+the kernel matrix.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 
 from hinge.accumulate import add_rows
 from hinge.jit import compiled
+from hinge.selection.inverse import add, copy_row, remove, times
 
 # A variable whose curvature, given the free ones, is this small beside k(x, x) depends on them: it cannot be free.
 DEPENDENT = 1e-9
@@ -28,78 +29,6 @@ _PATIENCE = 60
 _PASS, _LOOKS = 0.4, 10
 
 SETTLED, TOO_MANY, VAIN = 0, 1, 2
-
-
-@compiled
-def _times(inverse: Any, size: int, vector: Any, out: Any) -> None:
-    """out = inverse @ vector."""
-    out[:size] = 0.0
-    whole = size - size % 4
-    for i in range(0, whole, 4):  # four rows at once, so that the vectors are read and written less often
-        a, b, c, d = inverse[i, :i], inverse[i + 1, :i], inverse[i + 2, :i], inverse[i + 3, :i]
-        fa, fb, fc, fd = vector[i], vector[i + 1], vector[i + 2], vector[i + 3]
-        ta, tb, tc, td = 0.0, 0.0, 0.0, 0.0
-        part, target = vector[:i], out[:i]  # slices, or it would not vectorise
-        for j in range(i):
-            ta += a[j] * part[j]
-            tb += b[j] * part[j]
-            tc += c[j] * part[j]
-            td += d[j] * part[j]
-            target[j] += a[j] * fa + b[j] * fb + c[j] * fc + d[j] * fd
-        out[i] += ta
-        out[i + 1] += tb
-        out[i + 2] += tc
-        out[i + 3] += td
-        _times_corner(inverse, i, i, i + 4, vector, out)
-    _times_corner(inverse, 0, whole, size, vector, out)
-
-
-@compiled
-def _times_corner(inverse: Any, left: int, first: int, last: int, vector: Any, out: Any) -> None:
-    """The share of rows ``first`` to ``last``, from column ``left`` on, in `_times`."""
-    for i in range(first, last):
-        for j in range(left, i):
-            out[i] += inverse[i, j] * vector[j]
-            out[j] += inverse[i, j] * vector[i]
-        out[i] += inverse[i, i] * vector[i]
-
-
-@compiled
-def _copy_row(inverse: Any, size: int, place: int, out: Any) -> None:
-    """Copy a row of the inverse: up to the diagonal it is there, beyond it is a column."""
-    out[: place + 1] = inverse[place, : place + 1]
-    for i in range(place + 1, size):
-        out[i] = inverse[i, place]
-
-
-@compiled
-def _add(inverse: Any, size: int, pull: Any, pivot: float) -> None:
-    """Border the system by one variable, given ``pull`` = inverse @ border and its curvature."""
-    for i in range(size):
-        row, part, factor = inverse[i, : i + 1], pull[: i + 1], pull[i] / pivot
-        for j in range(i + 1):
-            row[j] += factor * part[j]
-    last = inverse[size]
-    for j in range(size):
-        last[j] = -pull[j] / pivot
-    last[size] = 1.0 / pivot
-
-
-@compiled
-def remove(inverse: Any, size: int, place: int, column: Any) -> None:
-    """Take the variable at ``place`` out of the system; the last one takes its place."""
-    _copy_row(inverse, size, place, column)
-    pivot = column[place]
-    for i in range(size):
-        row, part, factor = inverse[i, : i + 1], column[: i + 1], column[i] / pivot
-        for j in range(i + 1):
-            row[j] -= factor * part[j]
-    last = size - 1
-    if place != last:
-        inverse[place, :place] = inverse[last, :place]
-        for i in range(place + 1, last):
-            inverse[i, place] = inverse[last, i]
-        inverse[place, place] = inverse[last, last]
 
 
 @compiled
@@ -167,7 +96,7 @@ def _walk(
             return False, n_free, dropped, 1.0 - left
         size, place = n_groups + n_free, n_groups + first
         share = direction[place] / inverse[place, place]
-        _copy_row(inverse, size, place, column)
+        copy_row(inverse, size, place, column)
         for j in range(size):
             direction[j] = (1.0 - length) * (direction[j] - share * column[j])
         remove(inverse, size, place, column)
@@ -209,7 +138,7 @@ def drag(
     for f in range(n_free):
         right[n_groups + f] = pulled[members[f]]
     direction = np.zeros(size)
-    _times(inverse, size, right, direction)
+    times(inverse, size, right, direction)
     everyone = members[:n_free].copy()
     before = beta[everyone].copy()
     ok, n_free, _, share = _walk(
@@ -241,7 +170,7 @@ def _enter(
         border[g] = 1.0 if group[entrant] == g else 0.0
     for f in range(n_free):
         border[n_groups + f] = row[members[f] % n]
-    _times(inverse, size, border, pull)
+    times(inverse, size, border, pull)
     curvature = row[entrant % n]
     dependent = DEPENDENT * abs(curvature)
     for j in range(size):
@@ -265,7 +194,7 @@ def _enter(
             if length == own:
                 beta[entrant] = hi[entrant] if sign > 0 else lo[entrant]
                 return True, False, n_free, dropped
-            _add(inverse, size, pull, curvature)
+            add(inverse, size, pull, curvature)
             members[n_free] = entrant
             return True, True, n_free + 1, dropped
         t, place = members[first], n_groups + first
@@ -274,13 +203,13 @@ def _enter(
             if n_groups == 0 or not curvature > dependent:
                 return False, False, n_free, dropped
             # The last of its group: the entrant takes its place.
-            _add(inverse, size, pull, curvature)
+            add(inverse, size, pull, curvature)
             remove(inverse, size + 1, place, column)
             members[first] = entrant
             return True, True, n_free, dropped + 1
         share = pull[place] / inverse[place, place]
         curvature += share * pull[place]
-        _copy_row(inverse, size, place, column)
+        copy_row(inverse, size, place, column)
         for j in range(size):
             pull[j] -= share * column[j]
         remove(inverse, size, place, column)
@@ -316,7 +245,7 @@ def settle(
         for f in range(n_free):
             touched[f] = members[f]
             right[n_groups + f] = residual[members[f]]
-        _times(inverse, size, right, direction)
+        times(inverse, size, right, direction)
         _keep_sums(direction, members, n_free, group, n_groups)
         ok, n_free, dropped, _ = _walk(
             beta, lo, hi, group, n_groups, members, n_free, inverse, direction, nobody, no_pace, work

@@ -10,7 +10,7 @@ from hinge.solvers.state import State
 
 # A set somewhat larger than the number of free variables lets one inner solve settle all of them at once.
 _SIZE_PER_FREE = 1.3
-_SMALLEST, _LARGEST = 512, 4096
+_SMALLEST = 512
 
 # So many variables are one working set: their whole matrix is cheaper than a second choice.
 ONE_SET = 2000
@@ -34,7 +34,8 @@ class WorkingSet:
         """Return the next working set, in ascending order."""
         problem, beta, residual = state.problem, state.beta, state.residual
         n_free = int(np.count_nonzero((beta > problem.lo) & (beta < problem.hi)))
-        size = min(int(np.clip(_SIZE_PER_FREE * n_free, _SMALLEST, _LARGEST)), problem.n_variables)
+        size = min(int(_SIZE_PER_FREE * n_free), state.gram.largest_block)
+        size = min(max(size, _SMALLEST), problem.n_variables)
         if problem.n_variables <= ONE_SET:
             return np.arange(problem.n_variables)
         share = _KEPT_SHARE_CHEAP if state.gram.is_cheap else _KEPT_SHARE_DEAR
