@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from hinge.accumulate import gather
 from hinge.problem import Vector
-from hinge.samples import Floats
+from hinge.samples import Floats, Index
 
 # Factoring more free variables than this costs more than the pair steps it replaces.
 MOST_FREE = 2000
@@ -25,6 +26,9 @@ MOST_FREE = 2000
 _SECONDS_PER_FLOP = 6e-11
 _SECONDS_PER_VALUE = 2e-8
 _SECONDS_PER_CALL = 2e-4
+
+# Rows of the kernel matrix that are turned into double precision together.
+_ROWS_AT_ONCE = 256
 
 _RIDGE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-11}
 _RIDGE_GROWTH = 100.0
@@ -59,10 +63,9 @@ def newton_steps(
         free = np.flatnonzero((beta > lo) & (beta < hi))
         if not max(n_groups, 1) < len(free) + 1 <= MOST_FREE + 1:
             return taken
-        columns = kernel[:, free].astype(np.float64)
-        direction = _direction(columns[free], residual[free], group[free], n_groups, _RIDGE[kernel.dtype])
+        direction = _direction(kernel, free, residual[free], group[free], n_groups)
         slope = float(np.dot(residual[free], direction))
-        image = columns @ direction
+        image = _image(kernel, free, direction)
         curvature = float(np.dot(direction, image[free]))
         if not slope > 0:
             return taken
@@ -84,15 +87,27 @@ def newton_steps(
     return rounds
 
 
-def _direction(kernel: Vector, residual: Vector, group: Any, n_groups: int, ridge: float) -> Vector:
-    """Solve K δ = r − μ with Σδ = 0 in every group."""
-    scale = float(np.mean(np.abs(kernel.diagonal()))) or 1.0
+def _image(kernel: Floats, free: Index, direction: Vector) -> Vector:
+    """Return K[:, free] @ direction in double precision, some rows at a time."""
+    image = np.empty(len(kernel))
+    for start in range(0, len(kernel), _ROWS_AT_ONCE):
+        rows = slice(start, start + _ROWS_AT_ONCE)
+        image[rows] = kernel[rows, free].astype(np.float64) @ direction
+    return image
+
+
+def _direction(kernel: Floats, free: Index, residual: Vector, group: Any, n_groups: int) -> Vector:
+    """Solve K δ = r − μ for the free variables, with Σδ = 0 in every group."""
+    scale = float(np.mean(np.abs(kernel[free, free]))) or 1.0
     members = np.equal.outer(group, np.arange(n_groups)).astype(np.float64)
+    ridge = _RIDGE[kernel.dtype]
+    matrix = np.empty((len(free), len(free)))
     while ridge <= _MOST_RIDGE:
-        shifted = kernel.copy()
-        shifted.flat[:: len(kernel) + 1] += ridge * scale
+        gather(kernel, free, free, matrix)
+        matrix.flat[:: len(free) + 1] += ridge * scale
         try:
-            factor = cho_factor(shifted, overwrite_a=True, check_finite=False)
+            # The transpose is the same matrix, in the order that LAPACK overwrites without a copy.
+            factor = cho_factor(matrix.T, overwrite_a=True, check_finite=False)
         except LinAlgError:
             ridge *= _RIDGE_GROWTH
             continue
