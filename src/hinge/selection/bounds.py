@@ -9,7 +9,7 @@ precision from below.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,7 @@ class XiAlpha:
     error: float
     recall: float
     precision: float
-    doubtful: NDArray[np.bool_]
+    doubtful: NDArray[np.bool_] = field(repr=False)
 
 
 def xi_alpha(estimator: SVC, X: Any, y: Any, *, sample_weight: Any = None) -> XiAlpha:
