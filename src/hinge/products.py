@@ -41,27 +41,29 @@ def bit_dots(panel: NDArray[np.uint64], words: NDArray[np.uint64], out: Array) -
 
 @compiled
 def bit_look_up(panel: NDArray[np.uint64], words: NDArray[np.uint64], table: Array, out: Array) -> None:
-    """``table[d]``, where d is the number of features in which two 0/1 samples differ."""
+    """``table[d]``, where d is the number of features in which two 0/1 samples differ.
+
+    Counting and looking up are loops of their own: together they would not vectorise as well.
+    """
     n_words = words.shape[0]
     counts = np.zeros(out.shape[1], np.uint32)
     for w in range(out.shape[0]):
         row = out[w]
         one, mask_one = words[0], panel[w, 0]
-        if n_words == 1:
+        if n_words % 2 == 1:
             for t in range(row.shape[0]):
-                row[t] = table[np.uint32(popcount(one[t] ^ mask_one))]
-        elif n_words == 2:
+                counts[t] = np.uint32(popcount(one[t] ^ mask_one))
+        else:
             two, mask_two = words[1], panel[w, 1]
             for t in range(row.shape[0]):
-                row[t] = table[np.uint32(popcount(one[t] ^ mask_one) + popcount(two[t] ^ mask_two))]
-        else:
-            counts[:] = 0
-            for k in range(n_words):
-                column, mask = words[k], panel[w, k]
-                for t in range(row.shape[0]):
-                    counts[t] += np.uint32(popcount(column[t] ^ mask))
+                counts[t] = np.uint32(popcount(one[t] ^ mask_one) + popcount(two[t] ^ mask_two))
+        for k in range(2 - n_words % 2, n_words, 2):
+            one, two = words[k], words[k + 1]
+            mask_one, mask_two = panel[w, k], panel[w, k + 1]
             for t in range(row.shape[0]):
-                row[t] = table[counts[t]]
+                counts[t] += np.uint32(popcount(one[t] ^ mask_one) + popcount(two[t] ^ mask_two))
+        for t in range(row.shape[0]):
+            row[t] = table[counts[t]]
 
 
 @compiled

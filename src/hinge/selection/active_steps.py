@@ -28,7 +28,7 @@ _PATIENCE = 60
 # some moved variables more.
 _PASS, _LOOKS = 0.4, 10
 
-SETTLED, TOO_MANY, VAIN = 0, 1, 2
+SETTLED, TOO_MANY, VAIN, _UNDER_WAY = 0, 1, 2, 3
 
 
 @compiled
@@ -229,105 +229,111 @@ def settle(
 
     Returns how it ended, how many variables are free, how often one was freed or dropped, and the multiplications.
     """
-    n_variables = beta.shape[0]
-    room = members.shape[0] - n_groups
-    size = n_groups + room
-    right, direction, border, work = np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size)
-    touched, candidates = np.empty(room + most_freed, np.int64), np.empty(most_freed, np.int64)
-    nobody, no_pace = np.empty(0, np.int64), np.empty(0)
-    levels = np.zeros(max(n_groups, 1))
-    wrong, before = np.zeros(n_variables), beta.copy()
-    least, vain, changes, work_done = np.inf, 0, 0, 0.0
+    least, vain, changes, work = np.inf, 0, 0, 0.0
     while True:
-        # To the optimum of the free variables: they are there but for rounding, unless this is the beginning.
-        size = n_groups + n_free
-        n_touched = n_free
-        for f in range(n_free):
-            touched[f] = members[f]
-            right[n_groups + f] = residual[members[f]]
-        times(inverse, size, right, direction)
-        _keep_sums(direction, members, n_free, group, n_groups)
-        ok, n_free, dropped, _ = _walk(
-            beta, lo, hi, group, n_groups, members, n_free, inverse, direction, nobody, no_pace, work
+        n_moved = n_free + _LOOKS
+        ok, n_free, dropped = _to_optimum(
+            kernel, beta, residual, lo, hi, group, n_groups, members, n_free, inverse
         )
-        _catch_up(kernel, residual, beta, before, touched[:n_touched])
         changes += dropped
-        work_done += dropped * n_free * n_free + _PASS * (n_touched + _LOOKS) * n_variables
-        if not ok:
-            return VAIN, n_free, changes, work_done
+        work += dropped * n_free * n_free + _PASS * n_moved * beta.shape[0]
         violation = _violation(beta, residual, lo, hi, group, n_groups)
-        if violation <= tol:
-            return SETTLED, n_free, changes, work_done
+        if ok and violation <= tol:
+            return SETTLED, n_free, changes, work
         if violation < 0.9 * least:
             least, vain = violation, 0
         else:
             vain += 1
-        if vain > _PATIENCE or work_done > most_work:
-            return VAIN, n_free, changes, work_done
-        # Free what violates most, one after the other.
-        _set_levels(residual, members, n_free, group, n_groups, levels)
-        worst = _find_wrong(beta, residual, lo, hi, group, n_groups, levels, members, n_free, wrong)
-        n_touched = n_free
-        touched[:n_free] = members[:n_free]
-        for place in range(_most_wrong(wrong, _FREED_SHARE * worst, candidates)):
-            chosen = candidates[place]
-            if n_free >= room:
-                _catch_up(kernel, residual, beta, before, touched[:n_touched])
-                return TOO_MANY, n_free, changes, work_done
-            excess = _fresh_excess(
-                chosen, kernel, beta, before, residual, group, n_groups, levels, touched[:n_touched]
-            )
-            may_move = beta[chosen] < hi[chosen] if excess > 0 else beta[chosen] > lo[chosen]
-            if abs(excess) <= 0.25 * tol or not may_move:
-                continue
-            touched[n_touched] = chosen
-            n_touched += 1
-            ok, _, n_free, dropped = _enter(
-                chosen,
-                kernel,
-                beta,
-                lo,
-                hi,
-                group,
-                n_groups,
-                members,
-                n_free,
-                inverse,
-                excess,
-                levels,
-                border,
-                direction,
-                work,
-            )
-            changes += dropped + 1
-            work_done += (dropped + 1.0) * n_free * n_free + _PASS * n_variables
-            if not ok or work_done > most_work:
-                _catch_up(kernel, residual, beta, before, touched[:n_touched])
-                return VAIN, n_free, changes, work_done
-        work_done += _PASS * n_touched * n_variables
-        _catch_up(kernel, residual, beta, before, touched[:n_touched])
+        if not ok or vain > _PATIENCE or work > most_work:
+            return VAIN, n_free, changes, work
+        code, n_free, changed, more_work = _free_worst(
+            kernel, beta, residual, lo, hi, group, n_groups, members, n_free, inverse, tol, most_work - work,
+            most_freed,
+        )  # fmt: skip
+        changes += changed
+        work += more_work
+        if code != _UNDER_WAY:
+            return code, n_free, changes, work
 
 
 @compiled
-def _catch_up(kernel: Any, residual: Any, beta: Any, before: Any, touched: Any) -> None:
-    """Bring all residuals up to date with what has moved since ``before``, which becomes the present."""
-    subtract_image(kernel, residual, touched, beta[touched] - before[touched])
-    for k in range(touched.shape[0]):
-        before[touched[k]] = beta[touched[k]]
+def _to_optimum(
+    kernel: Any, beta: Any, residual: Any, lo: Any, hi: Any, group: Any, n_groups: int, members: Any, n_free: int,
+    inverse: Any,
+) -> tuple[bool, int, int]:  # fmt: skip
+    """Take the free variables to their optimum: they are there but for rounding, unless this is the beginning.
+
+    Returns whether that went well, how many are still free and how many were dropped on the way.
+    """
+    size = n_groups + n_free
+    right, direction, column = np.zeros(size), np.zeros(size), np.zeros(size)
+    moved = members[:n_free].copy()
+    before = beta[moved]
+    right[n_groups:] = residual[moved]
+    times(inverse, size, right, direction)
+    _keep_sums(direction, members, n_free, group, n_groups)
+    ok, n_free, dropped, _ = _walk(
+        beta, lo, hi, group, n_groups, members, n_free, inverse, direction, np.empty(0, np.int64), np.empty(0),
+        column,
+    )  # fmt: skip
+    subtract_image(kernel, residual, moved, beta[moved] - before)
+    return ok, n_free, dropped
 
 
 @compiled
-def _fresh_excess(
-    t: int, kernel: Any, beta: Any, before: Any, residual: Any, group: Any, n_groups: int, levels: Any,
-    touched: Any,
-) -> float:  # fmt: skip
-    """How far the residual of t is above its level, with what has moved since ``before`` accounted for."""
+def _free_worst(
+    kernel: Any, beta: Any, residual: Any, lo: Any, hi: Any, group: Any, n_groups: int, members: Any, n_free: int,
+    inverse: Any, tol: float, most_work: float, most_freed: int,
+) -> tuple[int, int, int, float]:  # fmt: skip
+    """Free the variables that violate most, one after the other; then bring all residuals up to date.
+
+    Returns like `settle`.
+    """
+    room = members.shape[0] - n_groups
+    border, pull, column = np.zeros(members.shape[0]), np.zeros(members.shape[0]), np.zeros(members.shape[0])
+    levels, wrong = np.zeros(max(n_groups, 1)), np.zeros(beta.shape[0])
+    _set_levels(residual, members, n_free, group, n_groups, levels)
+    worst = _find_wrong(beta, residual, lo, hi, group, n_groups, levels, members, n_free, wrong)
+    candidates = np.empty(most_freed, np.int64)
+    n_candidates = _most_wrong(wrong, _FREED_SHARE * worst, candidates)
+    moved, n_moved = np.empty(n_free + most_freed, np.int64), n_free
+    moved[:n_free] = members[:n_free]
+    moved[n_free : n_free + n_candidates] = candidates[:n_candidates]
+    before = beta[moved[: n_free + n_candidates]]
+    code, changes, work = _UNDER_WAY, 0, 0.0
+    for place in range(n_candidates):
+        chosen = candidates[place]
+        if n_free >= room:
+            code = TOO_MANY
+            break
+        n_moved += 1
+        excess = residual[chosen] - (levels[group[chosen]] if n_groups > 0 else 0.0)
+        excess -= _image_at(chosen, kernel, moved[:n_moved], beta, before)
+        may_move = beta[chosen] < hi[chosen] if excess > 0 else beta[chosen] > lo[chosen]
+        if abs(excess) <= 0.25 * tol or not may_move:
+            continue
+        ok, _, n_free, dropped = _enter(
+            chosen, kernel, beta, lo, hi, group, n_groups, members, n_free, inverse, excess, levels, border, pull,
+            column,
+        )  # fmt: skip
+        changes += dropped + 1
+        work += (dropped + 1.0) * n_free * n_free + _PASS * beta.shape[0]
+        if not ok or work > most_work:
+            code = VAIN
+            break
+    moved = moved[:n_moved]
+    subtract_image(kernel, residual, moved, beta[moved] - before[:n_moved])
+    return code, n_free, changes, work + _PASS * n_moved * beta.shape[0]
+
+
+@compiled
+def _image_at(t: int, kernel: Any, moved: Any, beta: Any, before: Any) -> float:
+    """How much of t's residual the variables that ``moved`` have taken since ``before``."""
     n = kernel.shape[0]
-    row, total = kernel[t % n], residual[t]
-    for k in range(touched.shape[0]):
-        other = touched[k]
-        total -= row[other % n] * (beta[other] - before[other])
-    return total - (levels[group[t]] if n_groups > 0 else 0.0)
+    row, total = kernel[t % n], 0.0
+    for k in range(moved.shape[0]):
+        total += row[moved[k] % n] * (beta[moved[k]] - before[k])
+    return total
 
 
 @compiled

@@ -1,7 +1,8 @@
 """A chain of problems on the same kernel values, each solved from the one before.
 
 Neighbours differ in their box: C grew, or a sample was left out. Where pair steps would be few they are taken from
-the best point on the ray through the last solution; where they would be many, an active set is carried along.
+the last solution, or from the best point on the ray through it; where they would be many, an active set is carried
+along.
 Either way the answer ends with its own certificate, in double precision: its residual is computed from β alone, or
 carried along as long as rounding can have done it no harm.
 """
@@ -137,7 +138,7 @@ class Chain:
         expected = self._expected(problem)
         by_pairs = max(_GROWTH * self._cost, least) if expected is None else self._trial * expected
         budget = by_pairs if expected is None else max(_GROWTH_OF_ACTIVE * expected, least)
-        point = self._begun(problem, kernel, gram)
+        point = self._begun(problem, kernel, gram, settings.tol)
         active: ActiveSet | None = None
         for turn in range(_TURNS):
             is_optimal, n_pairs = _pairs_on_matrix(
@@ -163,13 +164,24 @@ class Chain:
             by_pairs = budget
         return None
 
-    def _begun(self, problem: DualProblem, kernel: Floats, gram: Gram) -> _Point:
+    def _begun(self, problem: DualProblem, kernel: Floats, gram: Gram, tol: float) -> _Point:
         """Return a feasible point to start from."""
         if not self._is_continued(problem):
             start = problem.start.copy()
             return _Point(start, *_fresh_residual(kernel, gram, problem, start))
         old, solution = self.last
         factor = stretch(problem, old, solution)
+        ray = self._scaled(factor, problem, kernel, gram)
+        # Where few are at bounds they may have nothing to do with the others, whom the ray would take away from
+        # where they should be: samples of both classes at the same place are such.
+        if factor > 1 and 2 * solution.report.n_bounded < solution.report.n_support:
+            there = self._scaled(1.0, problem, kernel, gram)
+            return min(there, ray, key=lambda point: _n_wrong(problem, point, tol))
+        return ray
+
+    def _scaled(self, factor: float, problem: DualProblem, kernel: Floats, gram: Gram) -> _Point:
+        """Return the feasible point nearest to ``factor`` times the last solution."""
+        old, solution = self.last
         wanted = factor * solution.beta
         is_feasible = factor == 1.0 and _is_inside(wanted, problem.lo, problem.hi)
         beta = wanted.copy() if is_feasible and np.array_equal(old.sums, problem.sums) else problem.project(wanted)
@@ -215,6 +227,17 @@ def _pairs_on_matrix(
     largest = max(largest, float(np.abs(residual).max()))
     point.drift += _ROUNDING * (steps * largest + gram.magnitude * tally[1])
     return code == CONVERGED, steps
+
+
+def _n_wrong(problem: DualProblem, point: _Point, tol: float) -> int:
+    """Count the variables that violate, taking the median of a group's free residuals for its multiplier."""
+    can_grow, can_fall = point.beta < problem.hi, point.beta > problem.lo
+    is_free, excess = can_grow & can_fall, point.residual.copy()
+    for g in range(problem.n_groups):
+        mine = problem.group == g
+        if (is_free & mine).any():
+            excess[mine] -= np.median(point.residual[is_free & mine])
+    return int(np.count_nonzero((can_grow & (excess > tol)) | (can_fall & (excess < -tol))))
 
 
 def _fresh_residual(kernel: Floats, gram: Gram, problem: DualProblem, beta: Vector) -> tuple[Vector, float]:

@@ -27,13 +27,17 @@ from hinge.training import Machine, Task, _machine_of, assemble
 
 
 class Rows:
-    """Some rows of the data, copied only where they are asked for."""
+    """Some rows of the data, copied only where they are asked for; the last copy serves again."""
 
     def __init__(self, X: Any, places: Index) -> None:
         self._X, self._places = X, places
+        self._last: tuple[Index, Any] | None = None
 
     def __getitem__(self, index: Index) -> Any:
-        return self._X[self._places[index]]
+        places = self._places[index]
+        if self._last is None or not np.array_equal(places, self._last[0]):
+            self._last = places, self._X[places]
+        return self._last[1]
 
 
 def follows_data(machine: KernelMachine) -> bool:
