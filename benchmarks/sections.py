@@ -254,7 +254,8 @@ def grid(_: str, records: list[Record]) -> Section:
             at_least = "" if is_done else "≥ "
             table.add(
                 case, _shape(of_case), name, at_least + seconds(median(times)),
-                f"{min(times):.3g}–{max(times):.3g}", at_least + ratio(times_slower), count(differ), count(unexplained) if tight else "–",
+                f"{min(times):.3g}–{max(times):.3g}", at_least + ratio(times_slower), count(differ),
+                count(unexplained) if tight else "–",
             )  # fmt: skip
     total = sum(beyond) if beyond else None
     goals = [
