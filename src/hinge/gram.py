@@ -41,7 +41,6 @@ _LONE_ROWS = 384
 CHEAP_COST = 64.0
 USES_BEFORE_KEPT = 6
 
-
 # The matrix of a working set has at most so many rows, and at most this share of the budget, together with one
 # of the same size in double precision that Newton steps may need.
 _LARGEST_BLOCK = 4096
@@ -162,15 +161,20 @@ class Gram:
         """The row cache; created when the first row is kept. All rows of a matrix in memory are there at once."""
         if self._cache is None:
             matrix = self._matrix
-            room = self.cache_bytes - self._workspace.size * (self.dtype.itemsize + 8)
+            room = self.cache_bytes - self._workspace.size * self._bytes_a_pair
             self._cache = RowCache(self.n, self.n, self.dtype, room) if matrix is None else RowCache.of(matrix)
         return self._cache
 
     @property
     def largest_block(self) -> int:
         """Most samples that a working set should have, for its matrix to fit the budget."""
-        fitting = (_SHARE_FOR_BLOCK * self.cache_bytes / (self.dtype.itemsize + 8)) ** 0.5
+        fitting = (_SHARE_FOR_BLOCK * self.cache_bytes / self._bytes_a_pair) ** 0.5
         return min(int(fitting), _LARGEST_BLOCK)
+
+    @property
+    def _bytes_a_pair(self) -> int:
+        """Bytes for two samples of a working set: in its matrix, and in that of a Newton step."""
+        return self.dtype.itemsize + 8
 
     @property
     def _matrix(self) -> Floats | None:

@@ -50,7 +50,7 @@ class Samples(ABC):
     storage : str
         What a report calls this storage.
     cost : float
-        Rough cost of one comparison, in multiply-add steps.
+        Rough cost of one comparison, in multiply-add steps of dense samples.
     """
 
     n: int

@@ -267,16 +267,21 @@ def assemble(
     Model
         One row of coefficients a machine.
     """
-    n = len(places)
-    coefficients = np.zeros((len(machines), n))
-    for row, machine in zip(coefficients, machines, strict=True):
-        row[machine.samples] = machine.coefficients
+    coefficients = coefficient_rows(machines, len(places))
     used = np.flatnonzero(coefficients.any(axis=0))
     if order is not None:
         used = used[np.argsort(order[used], kind="stable")]
     vectors = np.empty((len(used), 0)) if kernel.label == "precomputed" else X[used]
     intercepts = np.array([machine.intercept for machine in machines])
     return Model(kernel, vectors, places[used], np.ascontiguousarray(coefficients[:, used]), intercepts)
+
+
+def coefficient_rows(machines: Sequence[Machine], n: int) -> Vector:
+    """Return the coefficients of all ``n`` samples, a row a machine; zero where a sample has no part in it."""
+    rows = np.zeros((len(machines), n))
+    for row, machine in zip(rows, machines, strict=True):
+        row[machine.samples] = machine.coefficients
+    return rows
 
 
 def combined_report(machines: Sequence[Machine], gram: Gram, seconds: float) -> Report:

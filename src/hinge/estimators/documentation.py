@@ -31,7 +31,7 @@ tol : float, default=1e-3
     Where that is cheap the solution is then polished to about 1e-12.
 cache_size : "auto" or float, default="auto"
     Megabytes for kernel values. ``"auto"`` takes up to a quarter of the free memory, touched only as it is used.
-    Everything else takes at most four times the data. The answer does not depend on it.""",
+    Everything else takes a small multiple of the data. The answer does not depend on it.""",
     "verbose": """\
 verbose : bool or int, default=False
     Show a progress bar on a terminal; elsewhere log to the logger ``"hinge"`` at level INFO.

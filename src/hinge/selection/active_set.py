@@ -85,7 +85,7 @@ class ActiveSet:
         self._members[: len(free)] = free
         self._n_free = len(free)
         self._inverse[: len(inverse), : len(inverse)] = inverse
-        self.n_changes = 0
+        self.n_changes, self.work = 0, 0.0
         self.refresh()
 
     @property
@@ -107,7 +107,7 @@ class ActiveSet:
     def copy(self) -> ActiveSet:
         """Return an independent copy."""
         twin = object.__new__(ActiveSet)
-        twin.kernel, twin.problem, twin.n_changes = self.kernel, self.problem, 0
+        twin.kernel, twin.problem, twin.n_changes, twin.work = self.kernel, self.problem, 0, 0.0
         twin.beta, twin.residual = self.beta.copy(), self.residual.copy()
         twin._members, twin._inverse, twin._n_free = self._members, self._inverse, self._n_free
         twin._make_room(self._n_free)

@@ -17,7 +17,7 @@ from scipy.linalg import LinAlgError
 
 from hinge.gram import Gram
 from hinge.jit import compiled
-from hinge.optimality import count_support, gap_of, multipliers_of, objective_of, violation_of
+from hinge.optimality import count_support, free_and_near, gap_of, multipliers_of, objective_of, violation_of
 from hinge.problem import DualProblem, Vector
 from hinge.report import MESSAGES, Report, Solution, Status
 from hinge.samples import Floats, GivenGram
@@ -183,8 +183,12 @@ class Chain:
         """Return the feasible point nearest to ``factor`` times the last solution."""
         old, solution = self.last
         wanted = factor * solution.beta
-        is_feasible = factor == 1.0 and _is_inside(wanted, problem.lo, problem.hi)
-        beta = wanted.copy() if is_feasible and np.array_equal(old.sums, problem.sums) else problem.project(wanted)
+        is_feasible = (
+            factor == 1.0
+            and bool(((problem.lo <= wanted) & (wanted <= problem.hi)).all())
+            and np.array_equal(old.sums, problem.sums)
+        )
+        beta = wanted.copy() if is_feasible else problem.project(wanted)
         if not np.isfinite(self._drift):
             return _Point(beta, *_fresh_residual(kernel, gram, problem, beta))
         image = factor * (old.v - solution.residual)
@@ -231,13 +235,13 @@ def _pairs_on_matrix(
 
 def _n_wrong(problem: DualProblem, point: _Point, tol: float) -> int:
     """Count the variables that violate, taking the median of a group's free residuals for its multiplier."""
-    can_grow, can_fall = point.beta < problem.hi, point.beta > problem.lo
-    is_free, excess = can_grow & can_fall, point.residual.copy()
+    beta, residual = point.beta, point.residual
+    is_free = (beta > problem.lo) & (beta < problem.hi)
+    levels = np.zeros(problem.n_groups)
     for g in range(problem.n_groups):
-        mine = problem.group == g
-        if (is_free & mine).any():
-            excess[mine] -= np.median(point.residual[is_free & mine])
-    return int(np.count_nonzero((can_grow & (excess > tol)) | (can_fall & (excess < -tol))))
+        mine = residual[is_free & (problem.group == g)]
+        levels[g] = np.median(mine) if len(mine) else 0.0
+    return int(np.count_nonzero(free_and_near(problem, beta, residual, levels, -tol)))
 
 
 def _fresh_residual(kernel: Floats, gram: Gram, problem: DualProblem, beta: Vector) -> tuple[Vector, float]:
@@ -281,11 +285,6 @@ def stretch(problem: DualProblem, old: DualProblem, solution: Solution) -> float
     curvature = float(np.dot(beta, old.v - solution.residual))
     best = float(np.dot(beta, problem.v)) / curvature if curvature > 0 else growth
     return min(max(best, 1.0), growth)
-
-
-@compiled
-def _is_inside(beta: Vector, lo: Vector, hi: Vector) -> bool:
-    return bool(np.all((lo <= beta) & (beta <= hi)))
 
 
 @compiled

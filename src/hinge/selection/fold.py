@@ -23,7 +23,7 @@ from hinge.selection.chain import Chain
 from hinge.selection.workshop import Fold, KernelValues, Workshop
 from hinge.settings import Settings
 from hinge.solvers import solve
-from hinge.training import Machine, Task, _machine_of, assemble
+from hinge.training import Machine, Task, _machine_of, assemble, coefficient_rows
 
 
 class Rows:
@@ -213,9 +213,7 @@ class _Decisions:
 
     def _image(self, name: str, rows: Index, machines: list[Machine]) -> Vector:
         train = self._fold.train
-        coefficients = np.zeros((len(machines), len(train)))
-        for row, machine in zip(coefficients, machines, strict=True):
-            row[machine.samples] = machine.coefficients
+        coefficients = coefficient_rows(machines, len(train))
         old, image = self._latest.get(name, (np.empty((0, 0)), np.empty(0)))
         if old.shape == coefficients.shape:
             changed = np.flatnonzero((coefficients != old).any(axis=1))

@@ -41,8 +41,8 @@ _PATIENCE = 10.0
 # How much finer the aim becomes where the feasible point misses the tolerance.
 _FINER, _FINEST = 0.5, 0.01
 
-# Multiply-adds between two looks at the clock.
-_WORK_AT_ONCE = 1.6e8
+# Work between two looks at the clock, in the units of `Samples.cost`.
+_WORK_AT_ONCE = 2e7
 
 _SEED = 0x2545F4914F6CDD1D
 
