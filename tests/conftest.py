@@ -25,6 +25,12 @@ hypothesis_settings.register_profile("search", hypothesis_settings.get_profile("
 hypothesis_settings.load_profile("repeatable")
 
 
+def pytest_configure(config):
+    """Let Ctrl-C be tried out where this process was told to ignore it, as a shell tells its background jobs."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.fixture(autouse=True)
 def _no_test_hangs():
     """Raise in a test that runs for two minutes: a solver that never ends is a failure, not a frozen suite."""

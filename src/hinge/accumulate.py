@@ -11,6 +11,9 @@ from hinge.samples import Floats, Index
 # Single-precision partial sums run over at most this many rows before they join the double-precision total.
 _PARTIAL_ROWS = 64
 
+# Lines that are mirrored together: a cache line of float32 of each of the lines that they go to.
+_MIRRORED = 16
+
 
 @compiled
 def add_rows(rows: Floats, slots: Index, step: Floats, total: NDArray[np.float64]) -> None:
@@ -48,8 +51,44 @@ def keep_rows(tile: Floats, slots: Index, rows: Floats) -> None:
 
 @compiled
 def gather(rows: Floats, slots: Index, columns: Index, out: Floats) -> None:
-    """Fill ``out[k]`` with the values of ``rows[slots[k]]`` at ``columns``."""
+    """Fill ``out[k]`` with the values of ``rows[slots[k]]`` at ``columns``; lines whose slot is -1 are left."""
     for k in range(slots.shape[0]):
-        source, target = rows[slots[k]], out[k]
-        for t in range(columns.shape[0]):
-            target[t] = source[columns[t]]
+        if slots[k] >= 0:
+            source, target = rows[slots[k]], out[k]
+            for t in range(columns.shape[0]):
+                target[t] = source[columns[t]]
+
+
+@compiled
+def gather_and_mirror(
+    rows: Floats, slots: Index, columns: Index, fresh: Index, start: int, stop: int, out: Floats
+) -> None:
+    """Fill the lines ``start`` to ``stop`` of a symmetric matrix, and their mirror image in the lines ``fresh``.
+
+    Line k has the values of ``rows[slots[k]]`` at ``columns``; the slot of fresh lines is -1.
+    """
+    for first in range(start, stop, _MIRRORED):
+        last = min(first + _MIRRORED, stop)
+        gather(rows, slots[first:last], columns, out[first:last])
+        for u in range(fresh.shape[0]):
+            target = out[fresh[u]]
+            for k in range(first, last):
+                if slots[k] >= 0:
+                    target[k] = out[k, fresh[u]]
+
+
+@compiled
+def mirror(strip: Floats, start: int, out: Floats) -> None:
+    """Write the lines ``start`` and following of a symmetric matrix, given from column ``start`` on.
+
+    Each value to the right of the diagonal goes to its place and to that of its mirror image.
+    """
+    height, width = strip.shape
+    for k in range(height):
+        source, target = strip[k, k:], out[start + k, start + k : start + width]
+        for t in range(source.shape[0]):
+            target[t] = source[t]
+    for t in range(width):
+        target = out[start + t, start : start + min(height, t)]
+        for k in range(target.shape[0]):
+            target[k] = strip[k, t]

@@ -238,9 +238,9 @@ def _weights(weights: Any, n: int) -> Vector:
     w = np.asarray(weights, dtype=np.float64)
     if w.shape != (n,):
         raise ValueError(f"weights must have one value per sample: expected shape ({n},), got {w.shape}")
-    if not np.isfinite(w).all() or (w < 0).any():
+    if not (n == 0 or 0 <= w.min() <= w.max() < np.inf):  # NaN fails too
         raise ValueError("weights must be finite and not negative")
-    if not (w > 0).any():
+    if not w.any():
         raise ValueError("all weights are zero: at least one sample must count")
     return w
 
@@ -249,6 +249,8 @@ def _costs(C: float, weights: Any, n: int) -> NDArray[np.float64]:
     if not C > 0:  # NaN fails too
         raise ValueError(f"C must be positive, got {C}")
     w = _weights(weights, n)
+    if w.all():
+        return C * w
     return np.where(w > 0, C * np.where(w > 0, w, 1.0), 0.0)  # weight 0 is absence, even at C = inf
 
 

@@ -8,6 +8,7 @@ nothing is stored that the row cache does not want. Threads share the columns.
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,30 +17,28 @@ from numpy.typing import NDArray
 
 from hinge import accumulate
 from hinge.cache import RowCache
+from hinge.image import image, image_of_first
 from hinge.kernels import Kernel
 from hinge.memory import default_cache_bytes
 from hinge.precision import choose_precision
 from hinge.samples import CalledKernel, DenseSamples, FeatureRows, Floats, GivenGram, Index, Samples, SparseSamples
+from hinge.square import Workspace, fill_from_rows, fill_square
 from hinge.threads import Team, blas_on_one_thread
 from hinge.tiles import Panel, Tiles
 
 Precision = Literal["auto", "single", "double"]
 
-# A tile of 128 x 1024 float32 values takes half a megabyte: it stays in the second-level cache of any current
-# processor while the kernel function runs over it, and the matrix product is large enough to be efficient.
-TILE_ROWS = 128
-TILE_COLUMNS = 1024
-
-# Fewer rows than this would leave a matrix product nothing to be fast with.
-_LEAST_STRIP = 16
-
-# The matrix of so few samples is computed sooner than a second thread is told of it.
-_LONE_ROWS = 384
-
 # Up to this many multiply-adds a value, computing again beats storing: a first touch of memory costs as much as
 # computing the row a dozen times. A row is then kept only after this many uses.
 CHEAP_COST = 64.0
 USES_BEFORE_KEPT = 6
+
+# Samples that a thread compares with a weight vector before it looks for other work.
+_PROJECTED_AT_ONCE = 8192
+
+# Where support vectors are so large a share of the samples whose image is wanted, comparing two of them only once
+# spares more than putting them first takes.
+_SYMMETRIC_SHARE = 0.3
 
 # The matrix of a working set has at most so many rows, and at most this share of the budget, together with one
 # of the same size in double precision that Newton steps may need.
@@ -124,7 +123,7 @@ class Gram:
         self.team = Team(1 if isinstance(samples, CalledKernel) else threads)
         self.counts = Counts()
         self.is_single_by_wish = precision == "single"
-        self._workspace: Floats = np.empty(0, np.float32)
+        self._workspace = Workspace()
         self.diagonal = kernel.of_self(samples)
         if not np.isfinite(self.diagonal).all():
             raise ValueError("kernel values overflow; scale the features, or lower degree, gamma or coef0")
@@ -144,6 +143,7 @@ class Gram:
         self.is_cheap = samples.cost <= CHEAP_COST
         self.magnitude = float(np.abs(self.diagonal).max())
         self._cache: RowCache | None = None
+        self._whole: Floats | None = None
         self._uses = np.zeros(self.n, dtype=np.int32)
 
     def _share_with(self, other: Gram) -> None:
@@ -182,28 +182,32 @@ class Gram:
         samples = self.samples
         if isinstance(samples, GivenGram) and samples.index is None and samples.matrix.dtype == self.dtype:
             return samples.matrix
-        return None
+        return self._whole
 
     # ------------------------------------------------------------------ what solvers ask
 
     def block(self, index: Index) -> Floats:
-        """Return the kernel matrix of the samples ``index``, to be read only; the next call may overwrite it."""
+        """Return the kernel matrix of the samples ``index``, to be read only; the next call may overwrite it.
+
+        Rows that the cache holds are read. Whole rows of the others are not computed here: many a sample of a
+        working set stays where it is, and then nobody wants its row. The matrix of all samples is kept.
+        """
         index = np.asarray(index, dtype=np.int64)
         matrix = self._matrix
-        if matrix is not None and np.array_equal(index, np.arange(self.n)):
-            return matrix
-        values = self._scratch(len(index))  # before the row cache, which gets what it leaves of the budget
-        if matrix is not None or (not self.is_cheap and 2 * len(index) <= self.cache.capacity):
-            slots = self.rows(index)
-            self.team.share(
-                len(index),
-                TILE_ROWS,
-                lambda start, stop: accumulate.gather(
-                    self.cache.rows, slots[start:stop], index, values[start:stop]
-                ),
-            )
+        if np.array_equal(index, np.arange(self.n)):
+            return self._compute_whole() if matrix is None else matrix
+        values = self._workspace.square(len(index), self.dtype, min(self.largest_block, self.n))
+        if self.is_cheap and matrix is None:
+            self._fill_square(index, values)
             return values
-        self._fill_block(index, values)
+        slots = self.cache.find(index)
+        fresh = np.flatnonzero(slots < 0)
+        self._count(hits=len(index) - len(fresh), misses=len(fresh))
+        fill_from_rows(self.cache.rows, slots, index, fresh, self.team, values)
+        if len(fresh):
+            between = np.empty((len(fresh), len(fresh)), self.dtype)
+            self._fill_square(index[fresh], between)
+            values[np.ix_(fresh, fresh)] = between
         return values
 
     def update(self, residual: NDArray[np.float64], index: Index, step: NDArray[np.float64]) -> None:
@@ -242,20 +246,20 @@ class Gram:
             through = self._through_weights if self.through_weights else self._through_rows
             everywhere = through(support, coefficients[support])
             return everywhere if rows is None else everywhere[rows]
-        targets = self.samples if rows is None else self.samples.take(rows, dtype)
-        tiles = Tiles(targets, self.kernel, dtype, self.statistic)
-        result = np.zeros(targets.n)
         factors = coefficients[support].astype(dtype)
-        chunks = [(tiles.panel(support[piece], self.samples), piece) for piece in _pieces(len(support))]
-
-        def work(start: int, stop: int) -> None:
-            for panel, piece in chunks:
-                result[start:stop] += factors[piece] @ tiles.values(panel, start, stop)
-
-        with blas_on_one_thread():
-            self.team.share(targets.n, TILE_COLUMNS, work)
-        self._count(evaluations=len(support) * targets.n)
-        return result
+        if rows is None:
+            self._count(evaluations=len(support) * self.n)
+            tiles = Tiles(self.samples, self.kernel, dtype, self.statistic)
+            return image(tiles, self.samples, support, factors, self.team)
+        others = np.setdiff1d(rows, support, assume_unique=True)
+        n_inside = len(rows) - len(others)
+        if n_inside == len(support) >= _SYMMETRIC_SHARE * len(rows):
+            order, everywhere = np.concatenate([support, others]), np.empty(self.n)
+            everywhere[order] = image_of_first(self._tiles_of(order, dtype), factors, self.team)
+            self._count(evaluations=n_inside * len(rows) - n_inside * (n_inside - 1) // 2)
+            return everywhere[rows]
+        self._count(evaluations=len(support) * len(rows))
+        return image(self._tiles_of(rows, dtype), self.samples, support, factors, self.team)
 
     def weights(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``Xᵀ coefficients``, where `through_weights` says that a weight vector exists."""
@@ -269,7 +273,7 @@ class Gram:
         def work(start: int, stop: int) -> None:
             image[start:stop] = self.samples.project(weights, start, stop)  # type: ignore[attr-defined]
 
-        self.team.share(self.n, 8 * TILE_COLUMNS, work)
+        self.team.share(self.n, _PROJECTED_AT_ONCE, work)
         return image
 
     def moments(self, index: Index) -> NDArray[np.float64]:
@@ -305,7 +309,7 @@ class Gram:
         part._share_with(self)
         part.team = Team(1 if isinstance(self.samples, CalledKernel) else threads)
         part.counts, part.cache_bytes = Counts(), cache_bytes
-        part._workspace = np.empty(0, self.dtype)
+        part._workspace = Workspace()
         part.diagonal = self.diagonal[index]
         part._set(self.samples.take(index, np.float64), self.kernel, self.dtype, self.statistic)
         return part
@@ -323,22 +327,20 @@ class Gram:
 
         In double precision, unless the caller wished otherwise: then nothing needs to be checked again.
         """
-        if self._matrix is not None:
+        if isinstance(self.samples, GivenGram) and self._matrix is not None:
             return self
         source = self if self.is_single_by_wish else self.in_double()
-        matrix = np.empty((self.n, self.n), source.dtype)
-        source._fill_block(np.arange(self.n), matrix)
-        twin = self.given(matrix, np.arange(self.n))
+        twin = self.given(source._compute_whole(), np.arange(self.n))
         twin.team, twin.counts = self.team, self.counts
         return twin
 
     def between(self, rows: Index, columns: Index) -> Floats:
         """Return ``K[rows, columns]``, computed on this thread in the precision of `stored`."""
         dtype = self.dtype if self.is_single_by_wish else np.dtype(np.float64)
-        tiles = Tiles(self.samples.take(columns, dtype), self.kernel, dtype, self.statistic)
+        tiles = self._tiles_of(columns, dtype)
         values = np.empty((len(rows), len(columns)), dtype)
         with blas_on_one_thread():
-            for piece in _pieces(len(rows)):
+            for piece in tiles.pieces(len(rows)):
                 tiles.fill(tiles.panel(rows[piece], self.samples), 0, len(columns), values[piece])
         return values
 
@@ -348,15 +350,24 @@ class Gram:
         given.storage = self.samples.storage
         part = object.__new__(Gram)
         part._share_with(self)
-        part.team, part.counts = Team(1), Counts(evaluations=matrix.size)
+        part.team, part.counts, part._workspace = Team(1), Counts(evaluations=matrix.size), Workspace()
         part.diagonal = self.diagonal[index]
         part._set(given, Kernel("precomputed"), matrix.dtype, "value")
         return part
 
+    def alone(self) -> Gram:
+        """Return the same kernel values with one thread, and with counts and memory for blocks of its own."""
+        twin = copy.copy(self)
+        twin.team, twin.counts, twin._workspace = Team(1), Counts(), Workspace()
+        return twin
+
     # ------------------------------------------------------------------ tiles
 
+    def _tiles_of(self, index: Index, dtype: Any) -> Tiles:
+        return Tiles(self.samples.take(index, dtype), self.kernel, dtype, self.statistic)
+
     def _chunks(self, index: Index) -> list[tuple[Panel, slice]]:
-        return [(self._tiles.panel(index[piece]), piece) for piece in _pieces(len(index))]
+        return [(self._tiles.panel(index[piece]), piece) for piece in self._tiles.pieces(len(index))]
 
     def _through_rows(self, index: Index, step: NDArray[np.float64]) -> NDArray[np.float64]:
         slots = self.cache.find(index)
@@ -376,7 +387,7 @@ class Gram:
                 accumulate.keep_rows(tile, kept[piece], self.cache.rows[:, start:stop])
 
         try:
-            self.team.share(self.n, TILE_COLUMNS, work)
+            self.team.share(self.n, self._tiles.width, work)
         except BaseException:
             self.cache.discard(fresh)
             raise
@@ -400,29 +411,20 @@ class Gram:
                 accumulate.keep_rows(tile, slots[piece], self.cache.rows[:, start:stop])
 
         try:
-            self.team.share(self.n, TILE_COLUMNS, work)
+            self.team.share(self.n, self._tiles.width, work)
         except BaseException:
             self.cache.discard(index)
             raise
         self._count(evaluations=len(index) * self.n)
 
-    def _fill_block(self, index: Index, values: Floats) -> None:
-        q = len(index)
-        tiles = Tiles(self.samples.take(index, self.dtype), self.kernel, self.dtype, self.statistic)
+    def _fill_square(self, index: Index, values: Floats) -> None:
+        self._count(evaluations=fill_square(self._tiles_of(index, self.dtype), self.team, values))
 
-        def work(start: int, stop: int) -> None:
-            tiles.fill(tiles.panel(np.arange(start, stop)), 0, q, values[start:stop])
-
-        strip = int(np.clip(TILE_ROWS * TILE_COLUMNS // max(q, 1), _LEAST_STRIP, TILE_ROWS))
-        with blas_on_one_thread():
-            self.team.share(q, strip if q > _LONE_ROWS else _LONE_ROWS, work)
-        self._count(evaluations=q * q)
-
-    def _scratch(self, q: int) -> Floats:
-        """Memory for a block; the same each time, because the first touch of memory costs more than its use."""
-        if self._workspace.size < q * q or self._workspace.dtype != self.dtype:
-            self._workspace = np.empty(max(q, min(self.largest_block, self.n)) ** 2, self.dtype)
-        return self._workspace[: q * q].reshape(q, q)
+    def _compute_whole(self) -> Floats:
+        values = np.empty((self.n, self.n), self.dtype)
+        self._count(evaluations=fill_square(self._tiles, self.team, values))
+        self._whole, self._cache = values, RowCache.of(values)
+        return values
 
     def _through_weights(self, index: Index, step: NDArray[np.float64]) -> NDArray[np.float64]:
         """K[:, index] @ step for the linear kernel: X (X[index]ᵀ step), Platt section 2.4."""
@@ -443,9 +445,5 @@ class Gram:
         self.counts.evaluations += evaluations
         self.counts.hits += hits
         self.counts.misses += misses
-        if self._cache is not None:
+        if self._cache is not None and self._whole is None:
             self.counts.bytes = max(self.counts.bytes, self._cache.bytes_used)
-
-
-def _pieces(length: int) -> list[slice]:
-    return [slice(k, min(k + TILE_ROWS, length)) for k in range(0, length, TILE_ROWS)]

@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hinge.jit import compiled
+
 Vector = NDArray[np.float64]
 
 # Most variables that take up what rounding left of a sum.
@@ -137,10 +139,10 @@ def _clip_to_sum(beta: Vector, lo: Vector, hi: Vector, target: float) -> Vector:
 def _shift_for(beta: Vector, lo: Vector, hi: Vector, target: float) -> float:
     """Return the shift at which ``Σ clip(beta - shift, lo, hi)``, falling with the shift, is ``target``."""
     breaks = np.concatenate([beta - hi, beta - lo])
-    breaks = np.unique(breaks[np.isfinite(breaks)])
+    breaks = np.sort(breaks[np.isfinite(breaks)])
 
     def total(shift: float) -> float:
-        return float(np.clip(beta - shift, lo, hi).sum())
+        return float(_clipped_sum(beta, lo, hi, shift))
 
     low, high = -1, len(breaks)  # total(breaks[low]) > target >= total(breaks[high]), as far as they exist
     while high - low > 1:
@@ -156,6 +158,15 @@ def _shift_for(beta: Vector, lo: Vector, hi: Vector, target: float) -> float:
         return float(edge + (total(edge) - target) / n_moving) if n_moving else float(edge)
     left, right = total(breaks[low]), total(breaks[high])
     return float(breaks[low] + (breaks[high] - breaks[low]) * (left - target) / (left - right))
+
+
+@compiled
+def _clipped_sum(beta: Vector, lo: Vector, hi: Vector, shift: float) -> float:
+    """Return ``Σ clip(beta - shift, lo, hi)``."""
+    total = 0.0
+    for t in range(beta.shape[0]):
+        total += min(max(beta[t] - shift, lo[t]), hi[t])
+    return total
 
 
 def _absorb_rounding(beta: Vector, lo: Vector, hi: Vector, target: float) -> Vector:

@@ -262,6 +262,26 @@ def add_row(
 
 
 @compiled
+def shift_rows(rows: Array, center: NDArray[np.float64], out: Array) -> None:
+    """Fill ``out`` with the rows as seen from ``center``, each difference taken in double precision."""
+    for i in range(rows.shape[0]):
+        source, target = rows[i], out[i]
+        for f in range(center.shape[0]):
+            target[f] = source[f] - center[f]
+
+
+@compiled
+def dense_norms(rows: Array, center: NDArray[np.float64], norms: NDArray[np.float64]) -> None:
+    """Fill ``norms`` with the squared distance of every row from ``center``."""
+    for i in range(norms.shape[0]):
+        row, total = rows[i], 0.0
+        for f in range(center.shape[0]):
+            difference = row[f] - center[f]
+            total += difference * difference
+        norms[i] = total
+
+
+@compiled
 def sparse_norms(indptr: NDArray[np.int64], values: Array, norms: NDArray[np.float64]) -> None:
     """Fill ``norms`` with the squared norm of every row."""
     for i in range(norms.shape[0]):

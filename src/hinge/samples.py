@@ -120,9 +120,10 @@ class DenseSamples(Samples):
 
     def _compute_norms(self, dtype: Any) -> NDArray[np.float64]:
         norms = np.empty(self.n)
-        for start in range(0, self.n, READ_ROWS):
-            rows = self._range(start, min(start + READ_ROWS, self.n), dtype).astype(np.float64, copy=False)
-            norms[start : start + READ_ROWS] = np.einsum("ij,ij->i", rows, rows)
+        if dtype == np.float32:
+            products.dense_norms(self._in_single(), np.zeros(self.n_features), norms)
+        else:
+            products.dense_norms(self.rows, self._center_or_zero, norms)
         return norms
 
     def panel(self, index: Index, dtype: Any) -> Floats:
@@ -185,17 +186,16 @@ class DenseSamples(Samples):
             return rows.astype(dtype, copy=False)
         return np.subtract(rows, self.center, dtype=np.float64).astype(dtype, copy=False)
 
+    @property
+    def _center_or_zero(self) -> NDArray[np.float64]:
+        return np.zeros(self.n_features) if self.center is None else self.center
+
     def _in_single(self) -> NDArray[np.float32]:
         if self._single is None:
             if self.rows.dtype == np.float32 and self.center is None:
                 return self.rows
             single = np.empty(self.rows.shape, np.float32)
-            for start in range(0, self.n, READ_ROWS):
-                part = self.rows[start : start + READ_ROWS]
-                np.subtract(
-                    part, 0.0 if self.center is None else self.center, out=single[start : start + READ_ROWS],
-                    dtype=np.float64, casting="same_kind",
-                )  # fmt: skip
+            products.shift_rows(self.rows, self._center_or_zero, single)
             self._single = single
         return self._single
 

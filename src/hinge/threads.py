@@ -16,6 +16,9 @@ from typing import Any
 import joblib
 from threadpoolctl import ThreadpoolController
 
+# Blocks have a multiple of this length, as far as that matters: a cache line of float32 values.
+_ALIGNED = 16
+
 
 def available_threads() -> int:
     """Count the cores that this process may use: affinity, containers and joblib's inner limits respected."""
@@ -95,11 +98,17 @@ class Team:
     def share(self, length: int, block: int, work: Callable[[int, int], None]) -> None:
         """Call ``work(start, stop)`` for the blocks of ``range(length)``, on all threads.
 
+        Blocks are at most ``block`` long, and shorter where that leaves as many to each thread.
+
         Raises
         ------
         Cancelled
             Some blocks were left undone because `cancelled` answered True.
         """
+        n_blocks = -(-length // block)
+        if n_blocks > 1:
+            even = -(-length // (-(-n_blocks // self.size) * self.size))
+            block = min(block, -(-even // _ALIGNED) * _ALIGNED)
         starts = iter(range(0, length, block))
         lock = threading.Lock()
 

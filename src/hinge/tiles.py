@@ -10,6 +10,15 @@ from hinge import products
 from hinge.kernels import Kernel, rbf_of_few_features
 from hinge.samples import BitSamples, DenseSamples, Floats, Index, Samples, Statistic
 
+# Rows and columns of a tile. Its float32 values take half a megabyte: they stay in the second-level cache of any
+# current processor while the kernel function runs over them.
+_FLAT = 128, 1024
+
+# From so many features on nearly all time goes into matrix products, which want more rows: BLAS rearranges the
+# columns for every product anew.
+_MANY_FEATURES = 128
+_TALL = 512, 512
+
 # Up to so many features a matrix product costs more than its arithmetic.
 _FEW_FEATURES = 12
 
@@ -47,6 +56,11 @@ class Tiles:
     statistic : str, optional
         What samples are compared by, where it is not the kernel's own.
 
+    Attributes
+    ----------
+    height, width : int
+        Rows and columns of a tile that is computed at a good pace.
+
     Examples
     --------
     >>> samples = DenseSamples(np.array([[0.0], [1.0], [3.0]]))
@@ -63,12 +77,18 @@ class Tiles:
         self._table: Floats | None = None
         self._features: Floats | None = None
         is_product = kernel.label == "rbf" and self.statistic == "dot"
+        is_tall = isinstance(samples, DenseSamples) and samples.n_features >= _MANY_FEATURES
+        self.height, self.width = _TALL if is_tall and self.statistic == "dot" else _FLAT
         if kernel.decays and isinstance(samples, BitSamples):
             self._table = np.exp(-kernel.gamma * np.arange(samples.n_features + 1.0)).astype(dtype)
         elif is_product and isinstance(samples, DenseSamples) and 0 < samples.n_features <= _FEW_FEATURES:
             self._features = samples.features(self.dtype)
             self._scale = self.dtype.type(kernel.gamma)
             self._scaled_norms = self._scale * samples.squared_norms(self.dtype)
+
+    def pieces(self, length: int) -> list[slice]:
+        """Cut the rows 0 to ``length`` into those of single tiles."""
+        return [slice(k, min(k + self.height, length)) for k in range(0, length, self.height)]
 
     def panel(self, index: Index, source: Samples | None = None) -> Panel:
         """Lay out the samples ``index`` of ``source``, by default of the columns."""

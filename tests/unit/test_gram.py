@@ -46,6 +46,51 @@ def test_block_is_the_matrix_of_a_working_set_in_its_order(rows, size):
             np.testing.assert_allclose(gram.block(index), expected[np.ix_(index, index)], atol=1e-13)
 
 
+@pytest.mark.parametrize("n_known", [0, 1, 60, 130])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_block_takes_what_rows_tell_and_computes_the_rest(n_known, threads):
+    index = np.random.default_rng(5).permutation(300)[:130]
+    for gram, expected in grams(300, threads=threads):
+        gram.rows(np.sort(index[:n_known]))
+        before = gram.counts.evaluations
+        np.testing.assert_allclose(gram.block(index), expected[np.ix_(index, index)], atol=1e-13)
+        n_fresh = 130 - n_known
+        expected_count = 130 * 130 if gram.is_cheap else n_fresh * (n_fresh + 1) // 2
+        assert gram.counts.evaluations - before == expected_count
+
+
+def test_block_has_both_variables_of_a_sample():
+    index = np.array([3, 200, 3, 77, 200])
+    for gram, expected in grams(300):
+        gram.rows(np.array([77, 200]))
+        np.testing.assert_allclose(gram.block(index), expected[np.ix_(index, index)], atol=1e-13)
+
+
+def test_matrix_of_all_samples_is_kept_and_serves_updates():
+    beta = np.random.default_rng(6).normal(size=300)
+    for gram, expected in grams(300):
+        matrix = gram.block(np.arange(300))
+        np.testing.assert_allclose(matrix, expected, atol=1e-13)
+        before, residual = gram.counts.evaluations, np.zeros(300)
+        assert gram.block(np.arange(300)) is matrix
+        gram.update(residual, np.arange(300), beta)
+        np.testing.assert_allclose(residual, -expected @ beta, atol=1e-10)
+        assert gram.counts.evaluations == before
+
+
+@pytest.mark.parametrize("n_support", [1, 100, 250])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_product_at_its_own_support_compares_pairs_once(n_support, threads):
+    rng = np.random.default_rng(7)
+    beta = np.zeros(300)
+    beta[rng.permutation(300)[:n_support]] = rng.normal(size=n_support)
+    rows = np.union1d(np.flatnonzero(beta), np.arange(20))
+    for gram, expected in grams(50, threads=threads):
+        before = gram.counts.evaluations
+        np.testing.assert_allclose(gram.product(beta, rows), (expected @ beta)[rows], atol=1e-12)
+        assert gram.counts.evaluations - before <= max(0.65 * len(rows) * n_support, len(rows))
+
+
 def test_empty_requests():
     for gram, _ in grams(50):
         residual = np.ones(300)

@@ -17,12 +17,12 @@ from sklearn.utils.validation import _check_sample_weight
 from hinge.accumulate import gather
 from hinge.estimators.base import KernelMachine
 from hinge.estimators.inputs import cache_bytes
-from hinge.gram import TILE_ROWS, Counts, Gram
+from hinge.gram import Gram
 from hinge.kernels import Kernel
 from hinge.memory import default_cache_bytes
 from hinge.problem import Vector
 from hinge.samples import Floats, Index
-from hinge.threads import Team, blas_on_one_thread
+from hinge.threads import blas_on_one_thread
 
 if TYPE_CHECKING:
     from hinge.selection.job import Job
@@ -32,6 +32,9 @@ logger = logging.getLogger("hinge")
 # Matrices alive at once for one unit, in units of n² doubles: the kernel values, those of the class pairs (fewer
 # than two copies of every value), and a solver's copy in single precision.
 _MATRICES_PER_UNIT = 3.5
+
+# Rows of the matrix that a thread computes before it looks for other work.
+_TILE_ROWS = 128
 
 # Rows of kernel values gathered together for decisions: they stay in the processor's cache.
 _ROWS_AT_ONCE = 64
@@ -160,7 +163,7 @@ class Workshop:
             tile[...] = comparisons[start:stop]
             kernel.apply(tile, nothing, nothing, from_distance=is_distance)
 
-        gram.team.share(self.n, TILE_ROWS, work)
+        gram.team.share(self.n, _TILE_ROWS, work)
         return matrix
 
     def _compare(self, gram: Gram) -> Floats:
@@ -217,7 +220,7 @@ class KernelValues:
             if classes not in self._grams:
                 self._grams[classes] = self._new_part(classes)
             members, gram = self._grams[classes]
-        return members, gram if self._matrix is None else _own(gram)
+        return members, gram if self._matrix is None else gram.alone()
 
     def _new_part(self, classes: tuple[int, ...]) -> tuple[Index, Gram]:
         members = np.flatnonzero(np.isin(self._codes, classes)).astype(np.int64)
@@ -260,13 +263,6 @@ class KernelValues:
         return np.column_stack([self._on_demand.product(row, rows) for row in whole])
 
 
-def _own(gram: Gram) -> Gram:
-    """The same kernel values with counts, threads and scratch memory of their own."""
-    twin = copy.copy(gram)
-    twin.team, twin.counts = Team(1), Counts()
-    return twin
-
-
 def _comparisons_of(gram: Gram) -> Floats:
     """Compare all samples with each other in double precision; for an RBF kernel squared distances."""
     samples, n = gram.samples, gram.n
@@ -283,10 +279,10 @@ def _comparisons_of(gram: Gram) -> Floats:
             np.maximum(tile, 0.0, out=tile)
 
     with blas_on_one_thread():
-        gram.team.share(n, TILE_ROWS, work)
+        gram.team.share(n, _TILE_ROWS, work)
     if is_distance:
         np.fill_diagonal(values, 0.0)
-    for start in range(0, n, TILE_ROWS):  # rounding must not make it asymmetric
-        stop = start + TILE_ROWS
+    for start in range(0, n, _TILE_ROWS):  # rounding must not make it asymmetric
+        stop = start + _TILE_ROWS
         values[start:, start:stop] = values[start:stop, start:].T
     return values

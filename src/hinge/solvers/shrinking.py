@@ -33,7 +33,8 @@ _NEAR_MARGIN = 0.3
 
 # Block solver: an active set is solved a decade further than all samples are yet; then the rest is looked at. One
 # that fits a working set is solved further: its pair steps cost less than its matrix, computed anew for the next.
-_ACTIVE_SHARE, _SMALL_ACTIVE_SHARE = 0.1, 0.02
+# So is one after a look that found nothing among the rest: the set is the right one.
+_ACTIVE_SHARE, _SMALL_ACTIVE_SHARE, _RIGHT_ACTIVE_SHARE = 0.1, 0.02, 0.01
 
 # Pairwise solver: LIBSVM shrinks every so many steps and looks at everything again at ten times the tolerance.
 _STEPS_PER_ROUND = 1000
@@ -141,16 +142,19 @@ def shrinking_block(state: State, tol: float, run: Run) -> None:
         return solve_block(state, tol, run)
     if state.lagging is None and state.gram.kernel.is_positive:
         state.lagging = Lagging(state)
+    reached = 0.0  # by the last active set
     while (violation := state.violation()) > tol and not run.gap_is_reached(state):
         active = near_margin(state)
         is_small = len(active) * state.problem.n_variables <= ONE_SET * state.gram.n
-        for_now = max(0.9 * tol, (_SMALL_ACTIVE_SHARE if is_small else _ACTIVE_SHARE) * violation)
+        share = _SMALL_ACTIVE_SHARE if is_small else _ACTIVE_SHARE
+        for_now = max(0.9 * tol, (_RIGHT_ACTIVE_SHARE if violation <= reached else share) * violation)
         if len(active) > _WORTHWHILE * state.gram.n:
             _settle(state)
             solve_block(state, for_now, run)
             continue
         with ActiveSet(state, active) as chosen:
             solve_block(chosen.part, for_now, run)
+            reached = chosen.part.violation()
     if state.problem is not run.problem:
         _settle(state)  # whoever asked for this part takes its residual over
 

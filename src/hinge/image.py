@@ -1,0 +1,56 @@
+"""Images of coefficients under the kernel matrix, ``K β``, of which no value is kept."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hinge.samples import Floats, Index, Samples
+from hinge.threads import Cancelled, Team, blas_on_one_thread
+from hinge.tiles import Tiles
+
+# Threads take sums in turn. What is added to a sum, and in which order, does not depend on who is quicker; with
+# several sums to a thread none has to wait long for the others.
+_SUMS_PER_THREAD = 4
+
+
+def image(tiles: Tiles, source: Samples, support: Index, coefficients: Floats, team: Team) -> NDArray[np.float64]:
+    """Return Σ coefficient · k(support, ·) at the samples of ``tiles``; the support is of ``source``."""
+    result = np.zeros(tiles.samples.n)
+    chunks = [(tiles.panel(support[piece], source), piece) for piece in tiles.pieces(len(support))]
+
+    def work(start: int, stop: int) -> None:
+        for panel, piece in chunks:
+            result[start:stop] += coefficients[piece] @ tiles.values(panel, start, stop)
+
+    with blas_on_one_thread():
+        team.share(tiles.samples.n, tiles.width, work)
+    return result
+
+
+def image_of_first(tiles: Tiles, coefficients: Floats, team: Team) -> NDArray[np.float64]:
+    """Return Σ coefficient · k(·, ·) at the samples of ``tiles``, the first of which have the coefficients.
+
+    Two of these are compared once: their kernel value serves both.
+    """
+    n, n_first = tiles.samples.n, len(coefficients)
+    strips = tiles.pieces(n_first)
+    sums = np.zeros((max(min(_SUMS_PER_THREAD * team.size, len(strips)), 1), n))
+
+    def work(number: int, _: int) -> None:
+        total = sums[number]
+        for strip in strips[number :: len(sums)]:
+            if team.cancelled():
+                raise Cancelled
+            panel = tiles.panel(np.arange(strip.start, strip.stop))
+            for left in range(strip.start, n, tiles.width):
+                right = min(left + tiles.width, n)
+                tile = tiles.values(panel, left, right)
+                total[left:right] += coefficients[strip] @ tile
+                low, high = max(left, strip.stop), min(right, n_first)
+                if low < high:
+                    total[strip] += tile[:, low - left : high - left] @ coefficients[low:high]
+
+    with blas_on_one_thread():
+        team.share(len(sums), 1, work)
+    return sums.sum(axis=0)
