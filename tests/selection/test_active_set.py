@@ -110,6 +110,21 @@ def test_a_chain_in_any_order_gives_certified_answers(make):
         assert chain.last == (problem, solution)
 
 
+def test_a_solution_that_no_bound_holds_stays_when_bounds_move():
+    X, y = data()
+    K = reference.kernel_matrix("rbf", X, X, gamma=20.0)  # separable: no sample is at its bound for long
+    gram, chain = Gram(K, Kernel("precomputed"), precision="double"), Chain(True)
+    first = chain.solve(c_svc(y, 100.0), gram, Settings(tol=1e-6))
+    again = chain.solve(c_svc(y, 1000.0), gram, Settings(tol=1e-6))
+    assert first.report.n_bounded == 0
+    assert again.report.iterations == 0
+    np.testing.assert_array_equal(again.beta, first.beta)
+    assert reference.violation(again.beta, K, c_svc(y, 1000.0)) <= 1e-6
+    other = chain.solve(c_svc(-y, 1000.0), gram, Settings(tol=1e-6))  # not the same problem any more
+    assert reference.violation(other.beta, K, c_svc(-y, 1000.0)) <= 1e-6
+    np.testing.assert_allclose(other.beta, -first.beta, atol=1e-4)
+
+
 def test_a_path_is_the_machines_of_separate_fits():
     X, y = data(150)
     Cs = [10.0, 0.1, 1000.0, 1.0]
