@@ -40,10 +40,10 @@ def image_of_first(tiles: Tiles, coefficients: Floats, team: Team) -> NDArray[np
     def work(number: int, _: int) -> None:
         total = sums[number]
         for strip in strips[number :: len(sums)]:
-            if team.cancelled():
-                raise Cancelled
             panel = tiles.panel(np.arange(strip.start, strip.stop))
             for left in range(strip.start, n, tiles.width):
+                if team.cancelled():
+                    raise Cancelled
                 right = min(left + tiles.width, n)
                 tile = tiles.values(panel, left, right)
                 total[left:right] += coefficients[strip] @ tile
