@@ -194,7 +194,7 @@ class Gram:
         """
         index = np.asarray(index, dtype=np.int64)
         matrix = self._matrix
-        if np.array_equal(index, np.arange(self.n)):
+        if len(index) == self.n and np.array_equal(index, np.arange(self.n)):
             return self._compute_whole() if matrix is None else matrix
         values = self._workspace.square(len(index), self.dtype, min(self.largest_block, self.n))
         if self.is_cheap and matrix is None:

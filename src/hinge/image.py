@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge.samples import Floats, Index, Samples
-from hinge.threads import Cancelled, Team, blas_on_one_thread
+from hinge.threads import Team, blas_on_one_thread
 from hinge.tiles import Tiles
 
 # Threads take sums in turn. What is added to a sum, and in which order, does not depend on who is quicker; with
@@ -42,8 +42,7 @@ def image_of_first(tiles: Tiles, coefficients: Floats, team: Team) -> NDArray[np
         for strip in strips[number :: len(sums)]:
             panel = tiles.panel(np.arange(strip.start, strip.stop))
             for left in range(strip.start, n, tiles.width):
-                if team.cancelled():
-                    raise Cancelled
+                team.check()
                 right = min(left + tiles.width, n)
                 tile = tiles.values(panel, left, right)
                 total[left:right] += coefficients[strip] @ tile

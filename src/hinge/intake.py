@@ -103,7 +103,9 @@ def _worth_packing(n_features: int, nonzeros_per_row: float) -> bool:
 
 def _packed_dense(rows: Floats) -> BitSamples | None:
     n, n_features = rows.shape
-    if n_features == 0 or n == 0 or not np.array_equal(rows[0] == 1, rows[0] != 0):
+    if n_features == 0 or n == 0:
+        return None
+    if not np.array_equal(rows[0] == 1, rows[0] != 0):  # of most other data the first row tells
         return None
     n_words = -(-n_features // 64)
     padded = np.zeros((n, n_words * 8), np.uint8)

@@ -107,8 +107,8 @@ class Team:
         """
         n_blocks = -(-length // block)
         if n_blocks > 1:
-            even = -(-length // (-(-n_blocks // self.size) * self.size))
-            block = min(block, -(-even // _ALIGNED) * _ALIGNED)
+            n_even = -(-n_blocks // self.size) * self.size
+            block = min(block, -(-length // (n_even * _ALIGNED)) * _ALIGNED)
         starts = iter(range(0, length, block))
         lock = threading.Lock()
 
@@ -118,8 +118,7 @@ class Team:
                     start = next(starts, None)
                 if start is None:
                     return
-                if self.cancelled():
-                    raise Cancelled
+                self.check()
                 work(start, min(start + block, length))
 
         n_helpers = min(self.size, -(-length // block)) - 1
@@ -131,6 +130,11 @@ class Team:
         for failure in failures:
             if failure is not None:
                 raise failure
+
+    def check(self) -> None:
+        """Raise `Cancelled` if the team was told to stop; long work asks now and then."""
+        if self.cancelled():
+            raise Cancelled
 
     def _executor(self) -> ThreadPoolExecutor:
         # Threads do not survive a fork: a child starts its own.

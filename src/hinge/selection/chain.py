@@ -173,12 +173,10 @@ class Chain:
         if not self._is_continued(problem) or self._drift > _MOST_DRIFT * tol:
             return False
         old, solution = self.last
-        beta = solution.beta
         return (
-            bool(((problem.lo <= beta) & (beta <= problem.hi)).all())
-            and violation_of(problem, beta, solution.residual) <= _AIM_OF_PAIRS * tol
+            _stays_feasible(solution.beta, old, problem)
+            and violation_of(problem, solution.beta, solution.residual) <= _AIM_OF_PAIRS * tol
             and np.array_equal(old.v, problem.v)
-            and np.array_equal(old.sums, problem.sums)
             and np.array_equal(old.group, problem.group)
         )
 
@@ -201,11 +199,7 @@ class Chain:
         """Return the feasible point nearest to ``factor`` times the last solution."""
         old, solution = self.last
         wanted = factor * solution.beta
-        is_feasible = (
-            factor == 1.0
-            and bool(((problem.lo <= wanted) & (wanted <= problem.hi)).all())
-            and np.array_equal(old.sums, problem.sums)
-        )
+        is_feasible = factor == 1.0 and _stays_feasible(wanted, old, problem)
         beta = wanted.copy() if is_feasible else problem.project(wanted)
         if not np.isfinite(self._drift):
             return _Point(beta, *_fresh_residual(kernel, gram, problem, beta))
@@ -249,6 +243,11 @@ def _pairs_on_matrix(
     largest = max(largest, float(np.abs(residual).max()))
     point.drift += _ROUNDING * (steps * largest + gram.magnitude * tally[1])
     return code == CONVERGED, steps
+
+
+def _stays_feasible(beta: Vector, old: DualProblem, problem: DualProblem) -> bool:
+    """Whether a feasible point of the old problem is one of the new: inside its box, with the same sums."""
+    return bool(((problem.lo <= beta) & (beta <= problem.hi)).all()) and np.array_equal(old.sums, problem.sums)
 
 
 def _n_wrong(problem: DualProblem, point: _Point, tol: float) -> int:
