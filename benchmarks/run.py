@@ -139,7 +139,8 @@ class Bench:
             job |= {"test": str(test.path(contender)), "predictions": self.options.repeats}
         record: Record = {**_identity(case, contender), "turn": turn, "status": "ok"}
         record |= {"data_bytes": _size(data.X), "cache_mb": self.options.cache_mb}
-        for message in work(job, self.patience(case, contender), show=bool(job["verbose"])):
+        # Answers are verified when all is said: while a worker is at work, it has the machine to itself.
+        for message in list(work(job, self.patience(case, contender), show=bool(job["verbose"]))):
             record |= outcome(message, data, case, known, has_answer="violation" in record)
         if "labels" in record:
             labels = np.load(record.pop("labels"))
@@ -191,7 +192,7 @@ class Bench:
         while points:
             job = self.job(case, contender, data, points)
             done = 0
-            for message in work(job, self.options.timeout):
+            for message in list(work(job, self.options.timeout)):  # as in `turn`: first the work, then the checks
                 if message["event"] in ("fit", "timeout", "error"):
                     record = {**_identity(case, contender), **points[done], "status": "ok"}
                     # A failure costs what a time-out costs.

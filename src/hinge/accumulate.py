@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from hinge.jit import compiled
 from hinge.samples import Floats, Index
 
-# Single-precision partial sums run over at most this many rows before they join the double-precision total.
+# Partial sums, mostly in single precision, run over so many rows before they join the double-precision total.
 _PARTIAL_ROWS = 64
 
 # Lines that are mirrored together: a cache line of float32 of each of the lines that they go to.
@@ -17,9 +17,9 @@ _MIRRORED = 16
 
 @compiled
 def add_rows(rows: Floats, slots: Index, step: Floats, total: NDArray[np.float64]) -> None:
-    """Add ``step[k] * rows[slots[k]]`` over all k to ``total``."""
+    """Add ``step[k] * rows[slots[k]]`` over all k to ``total``; partial sums have the type of ``step``."""
     width = total.shape[0]
-    partial = np.empty(width, dtype=rows.dtype)
+    partial = np.empty(width, dtype=step.dtype)
     for first in range(0, slots.shape[0], _PARTIAL_ROWS):
         last = min(first + _PARTIAL_ROWS, slots.shape[0])
         partial[:] = 0

@@ -41,7 +41,7 @@ _PROJECTED_AT_ONCE = 8192
 _SYMMETRIC_SHARE = 0.3
 
 # The matrix of a working set has at most so many rows, and at most this share of the budget, together with one
-# of the same size in double precision that Newton steps may need.
+# of the same size in double precision that its free variables may need.
 _LARGEST_BLOCK = 4096
 _SHARE_FOR_BLOCK = 0.5
 
@@ -173,7 +173,7 @@ class Gram:
 
     @property
     def _bytes_a_pair(self) -> int:
-        """Bytes for two samples of a working set: in its matrix, and in that of a Newton step."""
+        """Bytes for two samples of a working set: in its matrix, and in that of a free set."""
         return self.dtype.itemsize + 8
 
     @property
@@ -387,7 +387,7 @@ class Gram:
                 accumulate.keep_rows(tile, kept[piece], self.cache.rows[:, start:stop])
 
         try:
-            self.team.share(self.n, self._tiles.width, work)
+            self.team.share(self.n, self._tiles.width, work, self._tiles.seconds(len(index) * self.n))
         except BaseException:
             self.cache.discard(fresh)
             raise
@@ -411,7 +411,7 @@ class Gram:
                 accumulate.keep_rows(tile, slots[piece], self.cache.rows[:, start:stop])
 
         try:
-            self.team.share(self.n, self._tiles.width, work)
+            self.team.share(self.n, self._tiles.width, work, self._tiles.seconds(len(index) * self.n))
         except BaseException:
             self.cache.discard(index)
             raise

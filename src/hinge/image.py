@@ -24,7 +24,7 @@ def image(tiles: Tiles, source: Samples, support: Index, coefficients: Floats, t
             result[start:stop] += coefficients[piece] @ tiles.values(panel, start, stop)
 
     with blas_on_one_thread():
-        team.share(tiles.samples.n, tiles.width, work)
+        team.share(tiles.samples.n, tiles.width, work, tiles.seconds(tiles.samples.n * len(support)))
     return result
 
 
@@ -51,5 +51,5 @@ def image_of_first(tiles: Tiles, coefficients: Floats, team: Team) -> NDArray[np
                     total[strip] += tile[:, low - left : high - left] @ coefficients[low:high]
 
     with blas_on_one_thread():
-        team.share(len(sums), 1, work)
+        team.share(len(sums), 1, work, tiles.seconds(n * n_first))
     return sums.sum(axis=0)

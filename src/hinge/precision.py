@@ -3,7 +3,8 @@
 Steps may be computed from single-precision kernel values as long as their error stays small beside the values:
 the solver corrects the residual in double precision before it declares convergence. Distances are computed as
 ``|x|² + |y|² − 2xy``; where the norms are huge beside 1/γ this difference cancels, first in single precision
-and, for extreme data, in double precision too. Then distances are summed feature by feature instead.
+and, for extreme data, in double precision too. Then distances are summed feature by feature instead, as they are
+wherever features are few: what is left is the rounding of the features themselves.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from hinge.kernels import Kernel
 from hinge.samples import BitSamples, DenseSamples, GivenGram, Samples, Statistic
+from hinge.tiles import has_few_features
 
 # Largest error of a single-precision kernel value that the correction in double precision still absorbs.
 _ERROR_ALLOWED_IN_SINGLE = 1e-5
@@ -48,7 +50,9 @@ def choose_precision(
         statistic = "l2"
     if wish == "auto":
         representable = float(np.abs(diagonal).max(initial=0.0)) < _LARGEST_IN_SINGLE
-        accurate = magnitude * np.finfo(np.float32).eps <= _ERROR_ALLOWED_IN_SINGLE
+        # With z = √γ|x − y| the value changes by no more than 2z exp(−z²) < 1 times the change of z.
+        terms = magnitude**0.5 if has_few_features(samples) else magnitude
+        accurate = terms * np.finfo(np.float32).eps <= _ERROR_ALLOWED_IN_SINGLE
         wish = "single" if representable and accurate else "double"
     return PrecisionChoice(np.float32 if wish == "single" else np.float64, statistic)
 

@@ -82,6 +82,12 @@ class DualProblem:
         """Add up the variables of each sample: Σβ over the variables that belong to it."""
         return beta.reshape(-1, self.n_samples).sum(axis=0)
 
+    def restrict(self, chosen: NDArray[np.int64], n_samples: int, beta: Vector) -> DualProblem:
+        """Return the problem of the variables ``chosen``, runs of ``n_samples``, all others held at ``beta``."""
+        group, start = self.group[chosen], beta[chosen]
+        sums = np.array([start[group == g].sum() for g in range(self.n_groups)])
+        return DualProblem(self.v[chosen], self.lo[chosen], self.hi[chosen], group, sums, n_samples, start)
+
     def check_point(self, beta: Any, name: str = "beta") -> Vector:
         """Return ``beta`` as an array of one finite value per variable, or raise ValueError."""
         beta = np.asarray(beta, dtype=np.float64)

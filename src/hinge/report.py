@@ -55,7 +55,8 @@ class Report:
     storage : str
         How the samples were stored.
     iterations, outer_steps : int
-        Pair steps (of methods on the weight vector: moves of a variable, or Newton steps); working sets or rounds.
+        Pair steps, and changes of a set of free variables that move together (of methods on the weight vector:
+        moves of a variable, or Newton steps); working sets or rounds.
     violation : float
         Largest violation of the optimality conditions; NaN if an interrupt left no time to compute it.
     objective : float

@@ -19,9 +19,6 @@ _LEAST_LINES, _MOST_LINES = 16, 128
 # Up to so many multiply-adds, two comparisons cost less than writing down the mirror image of one.
 _CHEAPER_THAN_A_MIRROR = 64.0
 
-# The matrix of so few samples is computed sooner than a second thread is told of it.
-_LONE_LINES = 384
-
 
 class Workspace:
     """Memory for the matrix of a working set, one after the other: a first touch costs more than its use."""
@@ -56,9 +53,9 @@ def fill_square(tiles: Tiles, team: Team, values: Floats) -> int:
         else:
             tiles.fill(panel, 0, n, values[start:stop])
 
-    lines = int(np.clip(_STRIP_VALUES // max(n, 1), _LEAST_LINES, _MOST_LINES)) if n > _LONE_LINES else _LONE_LINES
+    lines = int(np.clip(_STRIP_VALUES // max(n, 1), _LEAST_LINES, _MOST_LINES))
     with blas_on_one_thread():
-        team.share(n, lines, work)
+        team.share(n, lines, work, tiles.seconds(n * n))
     return n * (n + 1) // 2 if is_mirrored else n * n
 
 

@@ -14,7 +14,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import joblib
+import numpy as np
 from threadpoolctl import ThreadpoolController
+
+# Work that one thread does in less time is done before a second one has heard of it.
+_WORTH_A_HELPER = 5e-4
 
 # Blocks have a multiple of this length, as far as that matters: a cache line of float32 values.
 _ALIGNED = 16
@@ -95,10 +99,11 @@ class Team:
         self._pool: ThreadPoolExecutor | None = None
         self._pool_owner = 0
 
-    def share(self, length: int, block: int, work: Callable[[int, int], None]) -> None:
+    def share(self, length: int, block: int, work: Callable[[int, int], None], seconds: float = np.inf) -> None:
         """Call ``work(start, stop)`` for the blocks of ``range(length)``, on all threads.
 
-        Blocks are at most ``block`` long, and shorter where that leaves as many to each thread.
+        Blocks are at most ``block`` long, and shorter where that leaves as many to each thread. ``seconds`` is a
+        guess at how long one thread takes for all of them.
 
         Raises
         ------
@@ -121,7 +126,7 @@ class Team:
                 self.check()
                 work(start, min(start + block, length))
 
-        n_helpers = min(self.size, -(-length // block)) - 1
+        n_helpers = min(self.size, -(-length // block)) - 1 if seconds > _WORTH_A_HELPER else 0
         helpers = [self._executor().submit(run) for _ in range(n_helpers)]
         try:
             run()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -19,8 +19,16 @@ _FLAT = 128, 1024
 _MANY_FEATURES = 128
 _TALL = 512, 512
 
+# What a kernel function of a value takes in single precision, and how many multiply-adds take as long.
+_SECONDS_PER_VALUE, _COST_OF_KERNEL = 6e-10, 10.0
+
 # Up to so many features a matrix product costs more than its arithmetic.
 _FEW_FEATURES = 12
+
+
+def has_few_features(samples: Samples) -> TypeGuard[DenseSamples]:
+    """Whether these are samples whose RBF kernel is computed from differences, feature by feature."""
+    return isinstance(samples, DenseSamples) and 0 < samples.n_features <= _FEW_FEATURES
 
 
 class Panel(NamedTuple):
@@ -31,7 +39,7 @@ class Panel(NamedTuple):
     layout : Any
         What `Samples.panel` returned.
     norms : array
-        Squared norms of these samples.
+        Squared norms of these samples; where none are needed, any value for each.
     """
 
     layout: Any
@@ -76,15 +84,16 @@ class Tiles:
         self.statistic: Statistic = statistic or kernel.statistic
         self._table: Floats | None = None
         self._features: Floats | None = None
-        is_product = kernel.label == "rbf" and self.statistic == "dot"
         is_tall = isinstance(samples, DenseSamples) and samples.n_features >= _MANY_FEATURES
         self.height, self.width = _TALL if is_tall and self.statistic == "dot" else _FLAT
         if kernel.decays and isinstance(samples, BitSamples):
             self._table = np.exp(-kernel.gamma * np.arange(samples.n_features + 1.0)).astype(dtype)
-        elif is_product and isinstance(samples, DenseSamples) and 0 < samples.n_features <= _FEW_FEATURES:
+        elif kernel.label == "rbf" and has_few_features(samples):
             self._features = samples.features(self.dtype)
-            self._scale = self.dtype.type(kernel.gamma)
-            self._scaled_norms = self._scale * samples.squared_norms(self.dtype)
+
+    def seconds(self, n_values: int) -> float:
+        """Guess how long one thread computes so many values: enough to tell little work from much."""
+        return _SECONDS_PER_VALUE * (1 + self.samples.cost / _COST_OF_KERNEL) * self.dtype.itemsize / 4 * n_values
 
     def pieces(self, length: int) -> list[slice]:
         """Cut the rows 0 to ``length`` into those of single tiles."""
@@ -93,12 +102,12 @@ class Tiles:
     def panel(self, index: Index, source: Samples | None = None) -> Panel:
         """Lay out the samples ``index`` of ``source``, by default of the columns."""
         source = source or self.samples
-        layout, norms = source.panel(index, self.dtype), source.squared_norms(self.dtype)[index]
-        if self._features is not None:
-            scaled = np.zeros((len(index), len(self._features)), self.dtype)
-            np.multiply(layout, 2 * self._scale, out=scaled[:, : layout.shape[1]])
-            return Panel(scaled, norms * self._scale)
-        return Panel(layout, norms)
+        layout = source.panel(index, self.dtype)
+        if self._features is None:
+            return Panel(layout, source.squared_norms(self.dtype)[index])
+        padded = np.zeros((len(index), len(self._features)), self.dtype)
+        padded[:, : layout.shape[1]] = layout
+        return Panel(padded, padded[:, 0])
 
     def values(self, panel: Panel, start: int, stop: int) -> Floats:
         """Return the kernel values of the panel with the columns ``start`` to ``stop``."""
@@ -113,8 +122,7 @@ class Tiles:
             products.bit_look_up(panel.layout, words, self._table, tile)
         elif self._features is not None:
             features = np.ascontiguousarray(self._features[:, start:stop])
-            norms = self._scaled_norms[start:stop]
-            rbf_of_few_features(panel.layout, features, panel.norms, norms, tile)
+            rbf_of_few_features(panel.layout, features, self.dtype.type(self.kernel.gamma), tile)
         else:
             self.samples.compare(self.statistic, panel.layout, start, stop, tile)
             norms = self.samples.squared_norms(self.dtype)[start:stop]

@@ -21,16 +21,15 @@ from hinge.optimality import count_support, free_and_near, gap_of, multipliers_o
 from hinge.problem import DualProblem, Vector
 from hinge.report import MESSAGES, Report, Solution, Status
 from hinge.samples import Floats, GivenGram
-from hinge.selection.active_set import ActiveSet, residual_of
-from hinge.selection.active_steps import subtract_image
 from hinge.settings import Settings
 from hinge.solvers import solve
+from hinge.solvers.free_set import NS_OF_CHANGE, NS_OF_LAYOUT, FreeSet, residual_of
+from hinge.solvers.free_steps import subtract_image
 from hinge.solvers.pairwise import CONVERGED, SECOND_ORDER, no_pair, optimise
 from hinge.threads import blas_on_one_thread
 
-# Nanoseconds that a pair step takes for every variable, that a change of an active set takes for every pair of
-# free variables, and that the layout of its inverse takes for every triple of them.
-_PAIR, _CHANGE, _LAYOUT = 2.2, 0.6, 0.1
+# Nanoseconds that a pair step takes for every variable.
+_PAIR = 2.2
 
 # A problem may cost this many times what the one before it did, and at least so much for every pair of variables,
 # before something else is tried; then each method may take longer than it did before, a few times.
@@ -82,7 +81,7 @@ class Chain:
         self._is_convex = is_convex
         self._problem: DualProblem | None = None
         self._solution: Solution | None = None
-        self._active: ActiveSet | None = None
+        self._free_set: FreeSet | None = None
         self._cost = 0.0  # of what solved the last problem, in nanoseconds by our reckoning
         self._trial = _TRIAL
         self._drift = np.inf  # of the last solution's residual
@@ -107,7 +106,7 @@ class Chain:
         if kernel is not None and self._is_convex and is_bounded and settings.max_iter is None:
             solution = self._on_matrix(problem, kernel, gram, settings)
         if solution is None:
-            self._active, self._drift = None, np.inf  # where no sample is near, solvers leave residuals behind
+            self._free_set, self._drift = None, np.inf  # where no sample is near, solvers leave residuals behind
             start = None
             if self._is_continued(problem):
                 start = stretch(problem, *self.last) * self.last[1].beta
@@ -126,7 +125,7 @@ class Chain:
         """
         started, n, steps = time.perf_counter(), problem.n_variables, 0
         if self._still_holds(problem, settings.tol):
-            self._active, self._cost, self._trial = None, 0.0, _TRIAL
+            self._free_set, self._cost, self._trial = None, 0.0, _TRIAL
             _, last = self.last
             return certified(problem, gram, last.beta, last.residual, 0, "pairs", started)
         tol, tol_of_pairs = _AIM * settings.tol, _AIM_OF_PAIRS * settings.tol
@@ -143,27 +142,27 @@ class Chain:
         by_pairs = max(_GROWTH * self._cost, least) if expected is None else self._trial * expected
         budget = by_pairs if expected is None else max(_GROWTH_OF_ACTIVE * expected, least)
         point = self._begun(problem, kernel, gram, settings.tol)
-        active: ActiveSet | None = None
+        free_set: FreeSet | None = None
         for turn in range(_TURNS):
             is_optimal, n_pairs = _pairs_on_matrix(
                 kernel, gram, problem, point, tol_of_pairs, int(by_pairs / (_PAIR * n))
             )
             steps += n_pairs
             if is_optimal:
-                self._active, self._cost, self._trial = None, _PAIR * n_pairs * n, _TRIAL
+                self._free_set, self._cost, self._trial = None, _PAIR * n_pairs * n, _TRIAL
                 return answer("pairs")
             if turn == 0 and expected is not None:
                 self._trial *= _LESS_TRIAL
-                active = self._followed(problem, kernel)
+                free_set = self._followed(problem, kernel)
             else:
                 budget *= _MORE_PATIENCE
-                active = _new_active_set(kernel, problem, point.beta, budget)
-            if active is not None:
-                is_optimal = active.settle(tol, budget / _CHANGE)
-                steps += active.n_changes
-                point = _Point(*active.settled(), _drift_of_fresh(gram, active.beta))
+                free_set = _new_free_set(kernel, problem, point.beta, budget)
+            if free_set is not None:
+                is_optimal = free_set.settle(tol, budget / NS_OF_CHANGE)
+                steps += free_set.n_changes
+                point = _Point(*free_set.settled(), _drift_of_fresh(gram, free_set.beta))
                 if is_optimal:
-                    self._active, self._cost = active, _CHANGE * active.work
+                    self._free_set, self._cost = free_set, NS_OF_CHANGE * free_set.work
                     return answer("active set")
             by_pairs = budget
         return None
@@ -209,10 +208,10 @@ class Chain:
         subtract_image(kernel, residual, moved, beta[moved] - wanted[moved])
         return _Point(beta, residual, factor * self._drift + _ROUNDING * float(np.abs(image).max()))
 
-    def _followed(self, problem: DualProblem, kernel: Floats) -> ActiveSet | None:
+    def _followed(self, problem: DualProblem, kernel: Floats) -> FreeSet | None:
         old, solution = self.last
-        active = self._active or _new_active_set(kernel, old, solution.beta, np.inf)
-        return active if active is not None and active.follow(problem) else None
+        free_set = self._free_set or _new_free_set(kernel, old, solution.beta, np.inf)
+        return free_set if free_set is not None and free_set.follow(problem) else None
 
     def _expected(self, problem: DualProblem) -> float | None:
         """What an active set is expected to cost; None where there can be none, or pair steps should cost less."""
@@ -221,12 +220,16 @@ class Chain:
         old, solution = self.last
         if not solution.report.converged or not np.array_equal(old.sums, problem.sums):
             return None
-        if self._active is not None:
+        if self._free_set is not None:
             return self._cost
         n_free = int(np.count_nonzero((solution.beta > old.lo) & (solution.beta < old.hi)))
         n_free_later = _GROWTH_OF_FREE * n_free + _MORE_FREE
         n_flips = _FLIPS * solution.report.n_bounded
-        cost = _LAYOUT * n_free**3 + _CHANGE * _CHANGES * n_free_later**2 + _FLIP * n_flips * problem.n_variables
+        cost = (
+            NS_OF_LAYOUT * n_free**3
+            + NS_OF_CHANGE * _CHANGES * n_free_later**2
+            + _FLIP * n_flips * problem.n_variables
+        )
         return cost if cost < _GROWTH * self._cost else None
 
 
@@ -269,13 +272,13 @@ def _drift_of_fresh(gram: Gram, beta: Vector) -> float:
     return _ROUNDING * gram.magnitude * float(np.abs(beta).sum())
 
 
-def _new_active_set(kernel: Floats, problem: DualProblem, beta: Vector, budget: float) -> ActiveSet | None:
+def _new_free_set(kernel: Floats, problem: DualProblem, beta: Vector, budget: float) -> FreeSet | None:
     n_free = int(np.count_nonzero((beta > problem.lo) & (beta < problem.hi)))
-    if _LAYOUT * n_free**3 > budget:
+    if NS_OF_LAYOUT * n_free**3 > budget:
         return None
     try:
         with blas_on_one_thread():
-            return ActiveSet(kernel, problem, beta)
+            return FreeSet(kernel, problem, beta)
     except LinAlgError:
         return None
 

@@ -26,7 +26,6 @@ from hinge.gram import Gram
 from hinge.optimality import multipliers_of, violation_of
 from hinge.problem import DualProblem, Vector
 from hinge.report import Solution
-from hinge.selection.active_set import ActiveSet
 from hinge.selection.bounds import spread_of, xi_alpha_bounds
 from hinge.selection.chain import Chain, matrix_of
 from hinge.selection.fold import Series, follows_data, kernel_of
@@ -34,6 +33,7 @@ from hinge.selection.job import Job
 from hinge.selection.workshop import KernelValues, Workshop
 from hinge.settings import Settings
 from hinge.solvers import solve
+from hinge.solvers.free_set import FreeSet
 from hinge.threads import blas_on_one_thread
 
 # A margin this many tolerances wide is not a matter of rounding: the short cuts may rest on it.
@@ -149,9 +149,9 @@ class _Whole:
         """Return the decision of a machine on each of its samples, left out, given those of the machine itself."""
         problem, solution = chain.last
         tol, beta, violation = float(self.machine.tol), solution.beta, solution.report.violation
-        active = _exact_active_set(problem, gram, solution)
-        if active is not None:
-            beta, residual = active.beta, active.residual
+        free_set = _exact_free_set(problem, gram, solution)
+        if free_set is not None:
+            beta, residual = free_set.beta, free_set.residual
             violation = violation_of(problem, beta, residual)
             decisions = (problem.v - residual)[: problem.n_samples] + _intercept(problem, beta, residual)
         self.violation = max(self.violation, violation)
@@ -159,18 +159,18 @@ class _Whole:
         if _votes(self.machine):
             doubtful &= ~_decided(problem, beta, decisions, gram, _SAFE_TOLERANCES * tol)
         for t in np.flatnonzero(doubtful):
-            decisions[t] = self._without(int(t), problem, gram, beta, active, tol)
+            decisions[t] = self._without(int(t), problem, gram, beta, free_set, tol)
         return decisions
 
     def _without(
-        self, t: int, problem: DualProblem, gram: Gram, beta: Vector, active: ActiveSet | None, tol: float
+        self, t: int, problem: DualProblem, gram: Gram, beta: Vector, free_set: FreeSet | None, tol: float
     ) -> float:
         self.n_refits += 1
         variables = np.arange(t, problem.n_variables, problem.n_samples)
         lo, hi = problem.lo.copy(), problem.hi.copy()
         lo[variables], hi[variables] = 0.0, 0.0
         reduced = replace(problem, lo=lo, hi=hi)
-        point = None if active is None else active.copy()
+        point = None if free_set is None else free_set.copy()
         if point is not None and point.leave_out(reduced, variables) and point.settle(_EXACT):
             point.refresh()
             violation = violation_of(reduced, point.beta, point.residual)
@@ -209,20 +209,20 @@ def _votes(machine: KernelMachine) -> bool:
     return bool(len(machine.classes_) == 2 or (machine.multi_class == "ovo" and not machine.break_ties))
 
 
-def _exact_active_set(problem: DualProblem, gram: Gram, solution: Solution) -> ActiveSet | None:
+def _exact_free_set(problem: DualProblem, gram: Gram, solution: Solution) -> FreeSet | None:
     """Return the solution to the last digits, ready to be changed; None where linear algebra cannot do that."""
     kernel = matrix_of(gram)
     if kernel is None or not solution.report.converged:
         return None
     try:
-        active = ActiveSet(kernel, problem, solution.beta)
+        free_set = FreeSet(kernel, problem, solution.beta)
     except LinAlgError:
         return None
-    if not active.settle(_EXACT):
+    if not free_set.settle(_EXACT):
         return None
-    active.refresh()
-    is_exact = violation_of(problem, active.beta, active.residual) <= _SAFE_TOLERANCES * _EXACT
-    return active if is_exact else None
+    free_set.refresh()
+    is_exact = violation_of(problem, free_set.beta, free_set.residual) <= _SAFE_TOLERANCES * _EXACT
+    return free_set if is_exact else None
 
 
 def _intercept(problem: DualProblem, beta: Vector, residual: Vector) -> float:

@@ -7,42 +7,39 @@ hundred thousand pair steps, so the outer loop can be plain Python.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from scipy.linalg import LinAlgError
 
+from hinge.problem import DualProblem, Vector
 from hinge.report import Status
+from hinge.samples import Floats, Index
 from hinge.solvers import pairwise
+from hinge.solvers.free_set import NS_OF_CHANGE, NS_OF_LAYOUT, FreeSet
 from hinge.solvers.hard_margin import stretch
-from hinge.solvers.newton import newton_seconds, newton_steps
-from hinge.solvers.run import Run, Stop
+from hinge.solvers.run import MOST_BURST, Effort, Run, Stop
 from hinge.solvers.state import State
 from hinge.solvers.working_set import WorkingSet
 
 # The inner problem need not be much more exact than the outer one is yet.
 _INNER_SHARE = 0.1
 
-# Pair steps come in bursts; where a burst does not suffice, Newton steps on the free variables help along.
-_BURST_PER_VARIABLE = 5
+# Pair steps come in bursts; where a burst does not suffice, the free variables are moved together. Where that
+# helps, the next bursts are shorter.
 _INNER_BURSTS = 4
-_NEWTON_ROUNDS = 20
+_LEAST_BURST = 0.5
 
 # What a pair step costs for every variable of its working set.
 _SECONDS_PER_PAIR_AND_VARIABLE = 1.5e-9
-_LEAST_CREDIT = 4e-3  # nobody misses a few milliseconds, and small problems need no more
+
+# A free set may take this many times as long as the pair steps that did not suffice: at worst both are in vain.
+_CREDIT = 2.0
+_LEAST_CREDIT = 8e-3  # nobody misses a few milliseconds, and small problems need no more
 
 # A residual in single precision is good enough for an inner solve to a tolerance above this share of its size. The
 # true residual does not suffer: it is brought up to date from β afterwards.
 _SINGLE_SUFFICES = 1e-5
 
 _STUCK_ROUNDS = 3
-
-
-@dataclass
-class Credit:
-    """Seconds that Newton steps have earned because pair steps did not suffice."""
-
-    seconds: float = 0.0
 
 
 def solve_block(state: State, tol: float, run: Run) -> None:
@@ -53,7 +50,7 @@ def solve_block(state: State, tol: float, run: Run) -> None:
     Stop
         A limit was reached, or no working set makes progress.
     """
-    working_set, credit = WorkingSet(), Credit()
+    working_set = WorkingSet()
     stuck = 0
     while (violation := state.violation()) > tol and not run.gap_is_reached(state):
         run.check(violation, state.gram.n)
@@ -61,7 +58,7 @@ def solve_block(state: State, tol: float, run: Run) -> None:
         inner_tol = max(0.5 * tol, _INNER_SHARE * violation)
         if len(chosen) == state.problem.n_variables and run.settings.gap_tol is None:
             inner_tol = tol  # nothing is outside the working set
-        beta, steps = _solve_inner(state, chosen, inner_tol, run, credit)
+        beta, steps = _solve_inner(state, chosen, inner_tol, run)
         change = state.move(chosen, beta) + stretch(state)
         run.count(steps, change)
         stuck = stuck + 1 if change >= 0 else 0  # steps and residual disagree: rounding rules
@@ -69,8 +66,8 @@ def solve_block(state: State, tol: float, run: Run) -> None:
             raise Stop(Status.STALLED)
 
 
-def _solve_inner(state: State, chosen: np.ndarray, tol: float, run: Run, credit: Credit) -> tuple[np.ndarray, int]:
-    """Solve the problem of the variables ``chosen`` alone; return their new β and the number of pair steps."""
+def _solve_inner(state: State, chosen: Index, tol: float, run: Run) -> tuple[Vector, int]:
+    """Solve the problem of the variables ``chosen`` alone; return their new β and the number of steps."""
     problem = state.problem
     samples = chosen % problem.n_samples
     kernel = state.gram.block(samples)
@@ -79,27 +76,52 @@ def _solve_inner(state: State, chosen: np.ndarray, tol: float, run: Run, credit:
     residual = state.residual[chosen]
     if _SINGLE_SUFFICES * float(np.abs(residual).max()) < tol:
         residual = residual.astype(kernel.dtype)
-    box = problem.lo[chosen], problem.hi[chosen]
+    inner = problem.restrict(chosen, len(chosen), state.beta)
     pair = pairwise.no_pair(problem.n_groups)
     arguments = (
-        kernel, everyone, np.zeros(len(chosen), np.int64), state.gram.diagonal[samples], beta, residual, *box,
-        problem.group[chosen], problem.n_groups, pairwise.SECOND_ORDER, tol,
+        kernel, everyone, np.zeros(len(chosen), np.int64), state.gram.diagonal[samples], beta, residual, inner.lo,
+        inner.hi, inner.group, inner.n_groups, pairwise.SECOND_ORDER, tol,
     )  # fmt: skip
-    steps = 0
+    steps, effort = 0, run.effort
     for _ in range(_INNER_BURSTS):
-        burst = min(_BURST_PER_VARIABLE * len(chosen), run.steps_left - steps)
+        burst = min(int(effort.burst * len(chosen)) + 1, run.steps_left - steps)
         code, taken, *_ = pairwise.optimise(*arguments, burst, pair, np.zeros(2), 0)
         steps += taken
         if code == pairwise.UNBOUNDED:
             raise Stop(Status.INFEASIBLE)
         if code != pairwise.STEP_LIMIT or steps >= run.steps_left or run.must_stop():
             break
-        # Newton steps may take as long as the pair steps that did not suffice: at worst both are tried in vain.
-        credit.seconds += max(_SECONDS_PER_PAIR_AND_VARIABLE * taken * len(chosen), _LEAST_CREDIT)
-        price = newton_seconds(len(chosen), int(np.count_nonzero((beta > box[0]) & (beta < box[1]))))
-        rounds = int(min(credit.seconds / price, _NEWTON_ROUNDS))
-        group = problem.group[chosen]
-        done = newton_steps(kernel, beta, residual, *box, group, problem.n_groups, rounds, run.must_stop)
-        credit.seconds -= done * price if done else 0.0
-        steps += done
+        effort.credit += max(_CREDIT * _SECONDS_PER_PAIR_AND_VARIABLE * taken * len(chosen), _LEAST_CREDIT)
+        is_settled, n_changes = _move_together(kernel, inner, beta, residual, tol, effort, run.steps_left - steps)
+        steps += n_changes
+        effort.burst = max(0.5 * effort.burst, _LEAST_BURST) if is_settled else min(2 * effort.burst, MOST_BURST)
+        if is_settled:
+            break
     return beta, steps
+
+
+def _move_together(
+    kernel: Floats, problem: DualProblem, beta: Vector, residual: Vector, tol: float, effort: Effort, most: int
+) -> tuple[bool, int]:
+    """Move the free variables together, in place, as far as the credit goes and in ``most`` steps.
+
+    Returns whether that led to the tolerance, and how often a variable became free or came to a bound.
+    """
+    n_free = int(np.count_nonzero((beta > problem.lo) & (beta < problem.hi)))
+    left = effort.credit - 1e-9 * NS_OF_LAYOUT * n_free**3
+    most_changes = most - 3 * problem.n_variables  # a round more, and the first walk
+    if left <= 0 or most_changes <= 0:
+        return False, 0
+    effort.credit = left
+    try:
+        free_set = FreeSet(kernel, problem, beta, residual)
+    except LinAlgError:
+        return False, 0
+    is_settled = free_set.settle(tol, left / (1e-9 * NS_OF_CHANGE), most_changes)
+    free_set.restore_sums()
+    effort.credit -= 1e-9 * NS_OF_CHANGE * free_set.work
+    fall = 0.5 * np.dot(free_set.beta - beta, residual + free_set.residual)
+    if fall <= 0:  # rounding rules
+        return False, free_set.n_changes
+    beta[:], residual[:] = free_set.beta, free_set.residual
+    return is_settled, free_set.n_changes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from dataclasses import dataclass
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -19,6 +20,9 @@ from hinge.threads import Team
 _MIN_DEFAULT_STEPS = 10_000_000
 _DEFAULT_STEPS_PER_VARIABLE = 100
 
+# Pair steps a variable that an inner problem begins with.
+MOST_BURST = 5.0
+
 # A product that is under way when the run must stop may take so much longer; its step would be lost otherwise.
 _GRACE_SECONDS = 0.3
 
@@ -29,6 +33,22 @@ class Stop(Exception):  # noqa: N818 - an event, not an error
     def __init__(self, status: Status) -> None:
         super().__init__(status)
         self.status = status
+
+
+@dataclass
+class Effort:
+    """What the inner problems of a run have taught about the two ways to solve them.
+
+    Attributes
+    ----------
+    burst : float
+        Pair steps a variable that are tried before the free variables are moved together.
+    credit : float
+        Seconds that free sets have earned because pair steps did not suffice.
+    """
+
+    burst: float
+    credit: float = 0.0
 
 
 class Run:
@@ -45,6 +65,7 @@ class Run:
         self.iterations = 0
         self.outer_steps = 0
         self.objective = 0.0
+        self.effort = Effort(MOST_BURST)
         self._interrupted_at = float("inf")
         default = max(_MIN_DEFAULT_STEPS, _DEFAULT_STEPS_PER_VARIABLE * problem.n_variables)
         self.max_iter = settings.max_iter or default

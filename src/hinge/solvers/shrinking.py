@@ -36,6 +36,9 @@ _NEAR_MARGIN = 0.3
 # So is one after a look that found nothing among the rest: the set is the right one.
 _ACTIVE_SHARE, _SMALL_ACTIVE_SHARE, _RIGHT_ACTIVE_SHARE = 0.1, 0.02, 0.01
 
+# A small active set is solved to the end at once where that is so near; another one would cost more.
+_NEAR_TOLERANCE = 5.0
+
 # Pairwise solver: LIBSVM shrinks every so many steps and looks at everything again at ten times the tolerance.
 _STEPS_PER_ROUND = 1000
 _UNSHRINK_FACTOR = 10.0
@@ -147,7 +150,9 @@ def shrinking_block(state: State, tol: float, run: Run) -> None:
         active = near_margin(state)
         is_small = len(active) * state.problem.n_variables <= ONE_SET * state.gram.n
         share = _SMALL_ACTIVE_SHARE if is_small else _ACTIVE_SHARE
-        for_now = max(0.9 * tol, (_RIGHT_ACTIVE_SHARE if violation <= reached else share) * violation)
+        for_now = (_RIGHT_ACTIVE_SHARE if violation <= reached else share) * violation
+        if for_now <= (_NEAR_TOLERANCE if is_small else 1.0) * tol:
+            for_now = 0.9 * tol
         if len(active) > _WORTHWHILE * state.gram.n:
             _settle(state)
             solve_block(state, for_now, run)

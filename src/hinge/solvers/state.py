@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -93,10 +93,11 @@ class State:
 
     def product(self, changed: Index, step: Vector) -> Vector:
         """Return ``K δ`` for steps of the variables ``changed``: one value a sample."""
-        samples, inverse = np.unique(changed % self.problem.n_samples, return_inverse=True)
-        by_sample = np.bincount(inverse, weights=step).astype(np.float64, copy=False)
+        n = self.problem.n_samples
+        by_sample = np.bincount(changed % n, weights=step, minlength=n).astype(np.float64, copy=False)
+        samples = np.flatnonzero(by_sample)
         result = np.zeros(self.gram.n)
-        self.gram.update(result, samples, by_sample)
+        self.gram.update(result, samples, by_sample[samples])
         return -result
 
     def move(self, changed: Index, new: Vector) -> float:
@@ -144,15 +145,6 @@ class State:
     def restrict(self, samples: Index) -> State:
         """Return the state of ``samples`` alone, all others held where they are."""
         chosen = self.variables_of(samples)
-        problem = self.problem
-        part = replace(
-            problem,
-            v=problem.v[chosen],
-            lo=problem.lo[chosen],
-            hi=problem.hi[chosen],
-            group=problem.group[chosen],
-            n_samples=len(samples),
-            start=problem.start[chosen],
-        )
+        part = self.problem.restrict(chosen, len(samples), self.beta)
         gram = self.gram.restrict(samples)
         return State(part, gram, self.beta[chosen], self.residual[chosen], self.drift)

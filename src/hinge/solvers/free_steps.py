@@ -1,7 +1,7 @@
-"""The compiled steps of an active set: see `hinge.selection.active_set`.
+"""The compiled steps of a free set: see `hinge.solvers.free_set`.
 
 ``members[:n_free]`` are the free variables, ``inverse`` is the inverse of their system: first a row a group, then
-one a variable in the order of ``members``; see `hinge.selection.inverse`. Variable t belongs to row ``t % n`` of
+one a variable in the order of ``members``; see `hinge.solvers.inverse`. Variable t belongs to row ``t % n`` of
 the kernel matrix.
 """
 
@@ -13,22 +13,25 @@ import numpy as np
 
 from hinge.accumulate import add_rows
 from hinge.jit import compiled
-from hinge.selection.inverse import add, copy_row, remove, times
+from hinge.solvers.inverse import add, copy_row, remove, times
 
 # A variable whose curvature, given the free ones, is this small beside k(x, x) depends on them: it cannot be free.
-DEPENDENT = 1e-9
+# Kernel values in single precision do not tell curvatures below a millionth.
+_DEPENDENT_SINGLE, _DEPENDENT = 1e-6, 1e-9
 
 # Violators freed between two updates of all residuals are those that violate by this share of the worst.
 _FREED_SHARE = 0.3
 
-# Rounds without a lower violation before giving up.
-_PATIENCE = 60
+# What one moved variable costs for each residual, in multiplications of a change.
+PASS = 0.4
 
-# What one moved variable costs for each residual, in multiplications of a change; looking at all of them is like
-# some moved variables more.
-_PASS, _LOOKS = 0.4, 10
+UNDER_WAY, TOO_MANY, VAIN = 0, 1, 2
 
-SETTLED, TOO_MANY, VAIN, _UNDER_WAY = 0, 1, 2, 3
+
+@compiled
+def least_curvature(kernel: Any, own: float) -> float:
+    """The least curvature that a free variable may have, given the other free ones and ``own`` = k(x, x)."""
+    return (_DEPENDENT_SINGLE if kernel.itemsize == 4 else _DEPENDENT) * abs(own)
 
 
 @compiled
@@ -172,7 +175,7 @@ def _enter(
         border[n_groups + f] = row[members[f] % n]
     times(inverse, size, border, pull)
     curvature = row[entrant % n]
-    dependent = DEPENDENT * abs(curvature)
+    dependent = least_curvature(kernel, curvature)
     for j in range(size):
         curvature -= border[j] * pull[j]
     sign = 1.0 if excess > 0 else -1.0
@@ -221,43 +224,7 @@ def _enter(
 
 
 @compiled
-def settle(
-    kernel: Any, beta: Any, residual: Any, lo: Any, hi: Any, group: Any, n_groups: int, members: Any, n_free: int,
-    inverse: Any, tol: float, most_work: float, most_freed: int,
-) -> tuple[int, int, int, float]:  # fmt: skip
-    """Free what violates until the violation is at most ``tol``.
-
-    Returns how it ended, how many variables are free, how often one was freed or dropped, and the multiplications.
-    """
-    least, vain, changes, work = np.inf, 0, 0, 0.0
-    while True:
-        n_moved = n_free + _LOOKS
-        ok, n_free, dropped = _to_optimum(
-            kernel, beta, residual, lo, hi, group, n_groups, members, n_free, inverse
-        )
-        changes += dropped
-        work += dropped * n_free * n_free + _PASS * n_moved * beta.shape[0]
-        violation = _violation(beta, residual, lo, hi, group, n_groups)
-        if ok and violation <= tol:
-            return SETTLED, n_free, changes, work
-        if violation < 0.9 * least:
-            least, vain = violation, 0
-        else:
-            vain += 1
-        if not ok or vain > _PATIENCE or work > most_work:
-            return VAIN, n_free, changes, work
-        code, n_free, changed, more_work = _free_worst(
-            kernel, beta, residual, lo, hi, group, n_groups, members, n_free, inverse, tol, most_work - work,
-            most_freed,
-        )  # fmt: skip
-        changes += changed
-        work += more_work
-        if code != _UNDER_WAY:
-            return code, n_free, changes, work
-
-
-@compiled
-def _to_optimum(
+def to_optimum(
     kernel: Any, beta: Any, residual: Any, lo: Any, hi: Any, group: Any, n_groups: int, members: Any, n_free: int,
     inverse: Any,
 ) -> tuple[bool, int, int]:  # fmt: skip
@@ -269,7 +236,8 @@ def _to_optimum(
     right, direction, column = np.zeros(size), np.zeros(size), np.zeros(size)
     moved = members[:n_free].copy()
     before = beta[moved]
-    right[n_groups:] = residual[moved]
+    for f in range(n_free):
+        right[n_groups + f] = residual[moved[f]]
     times(inverse, size, right, direction)
     _keep_sums(direction, members, n_free, group, n_groups)
     ok, n_free, dropped, _ = _walk(
@@ -281,13 +249,13 @@ def _to_optimum(
 
 
 @compiled
-def _free_worst(
+def free_worst(
     kernel: Any, beta: Any, residual: Any, lo: Any, hi: Any, group: Any, n_groups: int, members: Any, n_free: int,
     inverse: Any, tol: float, most_work: float, most_freed: int,
 ) -> tuple[int, int, int, float]:  # fmt: skip
     """Free the variables that violate most, one after the other; then bring all residuals up to date.
 
-    Returns like `settle`.
+    Returns how it ended, how many variables are free, how often one was freed or dropped, and the multiplications.
     """
     room = members.shape[0] - n_groups
     border, pull, column = np.zeros(members.shape[0]), np.zeros(members.shape[0]), np.zeros(members.shape[0])
@@ -296,11 +264,9 @@ def _free_worst(
     worst = _find_wrong(beta, residual, lo, hi, group, n_groups, levels, members, n_free, wrong)
     candidates = np.empty(most_freed, np.int64)
     n_candidates = _most_wrong(wrong, _FREED_SHARE * worst, candidates)
-    moved, n_moved = np.empty(n_free + most_freed, np.int64), n_free
-    moved[:n_free] = members[:n_free]
-    moved[n_free : n_free + n_candidates] = candidates[:n_candidates]
-    before = beta[moved[: n_free + n_candidates]]
-    code, changes, work = _UNDER_WAY, 0, 0.0
+    moved, n_moved = np.concatenate((members[:n_free], candidates[:n_candidates])), n_free
+    before = beta[moved]
+    code, changes, work = UNDER_WAY, 0, 0.0
     for place in range(n_candidates):
         chosen = candidates[place]
         if n_free >= room:
@@ -317,13 +283,13 @@ def _free_worst(
             column,
         )  # fmt: skip
         changes += dropped + 1
-        work += (dropped + 1.0) * n_free * n_free + _PASS * beta.shape[0]
+        work += (dropped + 1.0) * n_free * n_free + PASS * beta.shape[0]
         if not ok or work > most_work:
             code = VAIN
             break
     moved = moved[:n_moved]
     subtract_image(kernel, residual, moved, beta[moved] - before[:n_moved])
-    return code, n_free, changes, work + _PASS * n_moved * beta.shape[0]
+    return code, n_free, changes, work + PASS * n_moved * beta.shape[0]
 
 
 @compiled
@@ -342,6 +308,7 @@ def _find_wrong(
     wrong: Any,
 ) -> float:  # fmt: skip
     """Set ``wrong`` to how much each variable that is not free in the system violates; return the worst."""
+    worst = 0.0
     for t in range(beta.shape[0]):
         excess = residual[t] - (levels[group[t]] if n_groups > 0 else 0.0)
         wrong[t] = 0.0
@@ -351,7 +318,9 @@ def _find_wrong(
             wrong[t] = -excess
     for f in range(n_free):
         wrong[members[f]] = 0.0
-    return np.max(wrong)
+    for t in range(beta.shape[0]):
+        worst = max(worst, wrong[t])
+    return worst
 
 
 @compiled
@@ -398,7 +367,7 @@ def _set_levels(residual: Any, members: Any, n_free: int, group: Any, n_groups: 
 
 
 @compiled
-def _violation(beta: Any, residual: Any, lo: Any, hi: Any, group: Any, n_groups: int) -> float:
+def violation(beta: Any, residual: Any, lo: Any, hi: Any, group: Any, n_groups: int) -> float:
     largest = 0.0
     for g in range(max(n_groups, 1)):
         top, bottom = -np.inf, np.inf

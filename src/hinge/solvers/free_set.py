@@ -1,17 +1,18 @@
-"""From a neighbour's solution to one's own by linear algebra on the free variables.
+"""To the optimum by linear algebra on the free variables.
 
-Where costs are high a neighbour's solution is near, and still pair steps take long: many variables must move a
-little, together. An active-set method moves them together. With F the free variables it holds the inverse M of
+At large C the free variables are strongly coupled and pair steps zigzag (Bottou & Lin section 1.6.3): many
+variables must move a little, together. An active-set method moves them together. With F the free variables it
+holds the inverse M of
 
     [ 0   E'  ]        E: one column a group, marking its free variables
     [ E  K_FF ]
 
-and changes it by one rank when a variable comes to a bound or leaves one. A step has two parts:
+and changes it by one rank when a variable comes to a bound or leaves one. There are two kinds of steps:
 
-* *drag*: some variables are taken to given values (to their new bound where C grew, to zero where a sample is left
-  out) while the free ones follow, so that their residuals stay equal;
 * *settle*: free the variables that violate most, step to the optimum of the free ones or to the first bound on the
-  way, and so on. The objective falls with every step.
+  way, and so on. The objective falls with every step;
+* *drag*, from a neighbour's solution to one's own: some variables are taken to given values (to their new bound
+  where C grew, to zero where a sample is left out) while the free ones follow, so that their residuals stay equal.
 
 This is a primal active-set method; the path of solutions that `drag` follows is that of Hastie et al. (2004)
 without its breakpoints for variables at bounds. The result is checked by whoever asked for it: nothing here claims
@@ -21,21 +22,25 @@ to be optimal.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dpotri, dpstrf
 
 from hinge.problem import DualProblem, Vector
 from hinge.samples import Floats, Index
-from hinge.selection.active_steps import (
-    DEPENDENT,
-    SETTLED,
+from hinge.solvers.free_steps import (
+    PASS,
     TOO_MANY,
+    UNDER_WAY,
     can_drop,
     drag,
-    settle,
+    free_worst,
+    least_curvature,
     subtract_image,
+    to_optimum,
+    violation,
 )
-from hinge.selection.inverse import remove
+from hinge.solvers.inverse import remove
 
 # Most variables that may be free: the inverse takes 8 bytes a pair of them, and a change as many multiplications.
 MOST_FREE = 2500
@@ -46,21 +51,30 @@ _SPARE_SHARE, _SPARE = 0.5, 64
 # Violators freed between two updates of all residuals.
 _MOST_FREED = 16
 
-# Work before giving up, in multiplications for each pair of variables.
+# Nanoseconds that a change takes for every pair of free variables, and the layout of the inverse for every triple.
+NS_OF_CHANGE, NS_OF_LAYOUT = 0.6, 0.1
+
+# Work before giving up, in multiplications for each pair of variables; rounds without a lower violation.
 _MOST_WORK = 60.0
+_PATIENCE = 60
+
+# Looking at all residuals is like some moved variables more.
+_LOOKS = 10
 
 
-class ActiveSet:
+class FreeSet:
     """A feasible point, its residual, its free variables and the inverse of their system.
 
     Parameters
     ----------
     kernel : array of shape (n, n)
-        Kernel values, in double precision.
+        Kernel values.
     problem : DualProblem
         The problem.
     beta : array
         A feasible point; copied.
+    residual : array, optional
+        Its residual, where that is known; copied.
 
     Raises
     ------
@@ -68,7 +82,7 @@ class ActiveSet:
         The free variables are none, too many, or have no positive definite matrix.
     """
 
-    def __init__(self, kernel: Floats, problem: DualProblem, beta: Vector) -> None:
+    def __init__(self, kernel: Floats, problem: DualProblem, beta: Vector, residual: Vector | None = None) -> None:
         self.kernel = kernel
         self.problem = problem
         self.beta = beta.copy()
@@ -76,7 +90,7 @@ class ActiveSet:
         n_groups = problem.n_groups
         present = np.unique(problem.group[free]) if n_groups else np.empty(0)
         if not 0 < len(free) <= MOST_FREE or len(present) < n_groups:
-            raise LinAlgError("no active set: there must be some free variables in every group, and not too many")
+            raise LinAlgError("no free set: there must be some free variables in every group, and not too many")
         self._members = np.empty(0, np.int64)
         self._inverse = np.empty((0, 0))
         self._n_free = 0
@@ -86,7 +100,7 @@ class ActiveSet:
         self._n_free = len(free)
         self._inverse[: len(inverse), : len(inverse)] = inverse
         self.n_changes, self.work = 0, 0.0
-        self.refresh()
+        self.residual = residual_of(kernel, problem, beta) if residual is None else residual.astype(np.float64)
 
     @property
     def n_free(self) -> int:
@@ -104,9 +118,9 @@ class ActiveSet:
         self._inverse = np.empty((room, room))
         self._inverse[:size, :size] = old[:size, :size]
 
-    def copy(self) -> ActiveSet:
+    def copy(self) -> FreeSet:
         """Return an independent copy."""
-        twin = object.__new__(ActiveSet)
+        twin = object.__new__(FreeSet)
         twin.kernel, twin.problem, twin.n_changes, twin.work = self.kernel, self.problem, 0, 0.0
         twin.beta, twin.residual = self.beta.copy(), self.residual.copy()
         twin._members, twin._inverse, twin._n_free = self._members, self._inverse, self._n_free
@@ -140,26 +154,25 @@ class ActiveSet:
                 return False
         return self._drag(np.asarray(dragged, dtype=np.int64), np.zeros(len(dragged)))
 
-    def settle(self, tol: float, most_work: float | None = None) -> bool:
+    def settle(self, tol: float, most_work: float | None = None, most_changes: float = np.inf) -> bool:
         """Free what violates until the violation is at most ``tol``; return whether it got there.
 
         It gives up after ``most_work`` multiplications: where very many variables become free, pair steps are
-        better.
+        better. No round begins after ``most_changes``; one changes every variable twice at most.
         """
-        problem = self.problem
-        most_work = _MOST_WORK * problem.n_variables**2 if most_work is None else most_work
+        most_work = _MOST_WORK * self.problem.n_variables**2 if most_work is None else most_work
         self.n_changes, self.work = 0, 0.0
+        least, vain = np.inf, 0
         while True:
-            code, self._n_free, changes, work = settle(
-                self.kernel, self.beta, self.residual, problem.lo, problem.hi, problem.group, problem.n_groups,
-                self._members, self._n_free, self._inverse, tol, most_work, _MOST_FREED,
-            )  # fmt: skip
-            self.n_changes += changes
-            self.work += work
-            most_work -= work
-            if code != TOO_MANY or self._n_free >= min(MOST_FREE, problem.n_variables):
-                return bool(code == SETTLED)
-            self._make_room(self._n_free)
+            is_there = self._to_optimum()
+            amount = violation(self.beta, self.residual, *self._box)
+            if is_there and amount <= tol:
+                return True
+            least, vain = (amount, 0) if amount < 0.9 * least else (least, vain + 1)
+            if not is_there or vain > _PATIENCE or self.work > most_work or self.n_changes > most_changes:
+                return False
+            if not self._free_worst(tol, most_work):
+                return False
 
     def settled(self) -> tuple[Vector, Vector]:
         """Return copies of the point and its residual, with rounding taken out of them."""
@@ -168,6 +181,11 @@ class ActiveSet:
 
     def refresh(self) -> None:
         """Take rounding out of the point: what the sums lack goes to the free variables, the residual is new."""
+        self.restore_sums()
+        self.residual = residual_of(self.kernel, self.problem, self.beta)
+
+    def restore_sums(self) -> None:
+        """Give what rounding has taken from the sums to a free variable of each group."""
         problem, free = self.problem, self._members[: self._n_free]
         for g, total in enumerate(problem.sums):
             mine = free[problem.group[free] == g]
@@ -175,9 +193,38 @@ class ActiveSet:
             if len(mine):
                 room = np.minimum(problem.hi[mine] - self.beta[mine], self.beta[mine] - problem.lo[mine])
                 roomiest = mine[np.argmax(room)]
-                moved = self.beta[roomiest] + lack
-                self.beta[roomiest] = min(max(moved, problem.lo[roomiest]), problem.hi[roomiest])
-        self.residual = residual_of(self.kernel, problem, self.beta)
+                before = self.beta[roomiest]
+                self.beta[roomiest] = min(max(before + lack, problem.lo[roomiest]), problem.hi[roomiest])
+                moved = np.array([roomiest])
+                subtract_image(self.kernel, self.residual, moved, self.beta[moved] - before)
+
+    @property
+    def _box(self) -> tuple[Vector, Vector, NDArray[np.int8], int]:
+        problem = self.problem
+        return problem.lo, problem.hi, problem.group, problem.n_groups
+
+    def _to_optimum(self) -> bool:
+        """Take the free variables to their optimum; return whether they got there."""
+        n_moved = self._n_free + _LOOKS
+        is_there, self._n_free, dropped = to_optimum(
+            self.kernel, self.beta, self.residual, *self._box, self._members, self._n_free, self._inverse
+        )
+        self.n_changes += dropped
+        self.work += dropped * self._n_free**2 + PASS * n_moved * self.problem.n_variables
+        return bool(is_there)
+
+    def _free_worst(self, tol: float, most_work: float) -> bool:
+        """Free what violates most; return whether there is a point in going on."""
+        code, self._n_free, changes, work = free_worst(
+            self.kernel, self.beta, self.residual, *self._box, self._members, self._n_free, self._inverse, tol,
+            most_work - self.work, _MOST_FREED,
+        )  # fmt: skip
+        self.n_changes += changes
+        self.work += work
+        if code == TOO_MANY and self._n_free < min(MOST_FREE, self.problem.n_variables):
+            self._make_room(self._n_free)
+            return True
+        return bool(code == UNDER_WAY)
 
     def _drop(self, place: int) -> bool:
         n_groups = self.problem.n_groups
@@ -192,10 +239,9 @@ class ActiveSet:
     def _drag(self, dragged: Index, target: Vector) -> bool:
         if not len(dragged):
             return True
-        problem = self.problem
         ok, self._n_free = drag(
-            self.kernel, self.beta, self.residual, problem.lo, problem.hi, problem.group, problem.n_groups,
-            self._members, self._n_free, self._inverse, dragged, target,
+            self.kernel, self.beta, self.residual, *self._box, self._members, self._n_free, self._inverse, dragged,
+            target,
         )  # fmt: skip
         return bool(ok)
 
@@ -210,8 +256,8 @@ def residual_of(kernel: Floats, problem: DualProblem, beta: Vector) -> Vector:
 def _bordered_inverse(kernel: Floats, problem: DualProblem, free: Index) -> tuple[Index, Floats]:
     """Return those of the free variables that do not depend on others, and the inverse of their system."""
     samples = free % problem.n_samples
-    matrix = kernel[np.ix_(samples, samples)]
-    limit = DEPENDENT * float(np.abs(matrix.diagonal()).max())
+    matrix = kernel[np.ix_(samples, samples)].astype(np.float64)
+    limit = least_curvature(kernel, float(np.abs(matrix.diagonal()).max()))
     factor, order, rank, _ = dpstrf(matrix, lower=1, tol=limit, overwrite_a=1)
     free = free[order[:rank] - 1]
     plain, failure = dpotri(factor[:rank, :rank], lower=1)

@@ -8,8 +8,8 @@ import reference
 from hinge import SVC, SVR, Gram, Kernel, OneClassSVM, Settings, solve
 from hinge.formulations import c_svc, epsilon_svr, nu_svr
 from hinge.selection import regularisation_path
-from hinge.selection.active_set import ActiveSet
 from hinge.selection.chain import Chain
+from hinge.solvers.free_set import FreeSet
 
 
 def data(n=80, repeated=0, seed=0):
@@ -31,7 +31,7 @@ PROBLEMS = {
 def start(K, problem, solution):
     """An active set, or None where no variable is free."""
     try:
-        return ActiveSet(K, problem, solution.beta)
+        return FreeSet(K, problem, solution.beta)
     except LinAlgError:
         return None
 
@@ -45,24 +45,24 @@ def test_following_growing_costs_ends_at_the_optimum(name, repeated, gamma):
     gram = Gram(K, Kernel("precomputed"))
     problem = PROBLEMS[name](y, 0.5)
     first = solve(problem, gram, Settings(tol=1e-6))
-    active = start(K, problem, first)
+    free_set = start(K, problem, first)
     settled = 0
     for C in (2.0, 8.0, 100.0, 2000.0):
         problem = PROBLEMS[name](y, C)
-        if active is None or not (active.follow(problem) and active.settle(1e-6)):
-            active = start(K, problem, solve(problem, gram, Settings(tol=1e-6)))
+        if free_set is None or not (free_set.follow(problem) and free_set.settle(1e-6)):
+            free_set = start(K, problem, solve(problem, gram, Settings(tol=1e-6)))
             continue
-        active.refresh()
+        free_set.refresh()
         settled += 1
-        assert (active.beta >= problem.lo).all()
-        assert (active.beta <= problem.hi).all()
+        assert (free_set.beta >= problem.lo).all()
+        assert (free_set.beta <= problem.hi).all()
         for total, g in zip(problem.sums, range(len(problem.sums)), strict=True):
-            assert abs(active.beta[problem.group == g].sum() - total) <= 1e-12 * np.abs(active.beta).sum()
-        assert reference.violation(active.beta, K, problem) <= 2e-6
-        np.testing.assert_allclose(active.residual, reference.residual(active.beta, K, problem), atol=1e-6)
+            assert abs(free_set.beta[problem.group == g].sum() - total) <= 1e-12 * np.abs(free_set.beta).sum()
+        assert reference.violation(free_set.beta, K, problem) <= 2e-6
+        np.testing.assert_allclose(free_set.residual, reference.residual(free_set.beta, K, problem), atol=1e-6)
         plain = solve(problem, gram, Settings(tol=1e-6))
         scale = abs(plain.report.objective)
-        assert abs(reference.objective(active.beta, K, problem) - plain.report.objective) <= 1e-6 * scale
+        assert abs(reference.objective(free_set.beta, K, problem) - plain.report.objective) <= 1e-6 * scale
     assert settled >= 2
 
 
@@ -71,29 +71,29 @@ def test_leaving_samples_out_ends_at_the_optimum():
     K = reference.kernel_matrix("rbf", X, X, gamma=0.3)
     problem = c_svc(y, 5.0)
     solution = solve(problem, Gram(K, Kernel("precomputed")), Settings(tol=1e-6))
-    active = ActiveSet(K, problem, solution.beta)
-    original = active.beta.copy()
+    free_set = FreeSet(K, problem, solution.beta)
+    original = free_set.beta.copy()
     for t in np.flatnonzero(solution.beta):
         lo, hi = problem.lo.copy(), problem.hi.copy()
         lo[t] = hi[t] = 0.0
         reduced = type(problem)(problem.v, lo, hi, problem.group, problem.sums, problem.n_samples, problem.start)
-        point = active.copy()
+        point = free_set.copy()
         assert point.leave_out(reduced, np.array([t]))
         assert point.settle(1e-8)
         point.refresh()
         assert point.beta[t] == 0
         assert reference.violation(point.beta, K, reduced) <= 1e-7
-    np.testing.assert_array_equal(active.beta, original)  # copies do not touch the original
+    np.testing.assert_array_equal(free_set.beta, original)  # copies do not touch the original
 
 
-def test_nothing_free_is_no_active_set():
+def test_nothing_free_is_no_free_set():
     _, y = data(20)
     K = np.eye(20)
     problem = c_svc(y, 1e-3)
     beta = problem.project(np.where(y > 0, 1e-3, -1e-3))
     beta = np.where(np.abs(beta) < 1e-3, 0.0, beta)
     with pytest.raises(LinAlgError):
-        ActiveSet(K, problem, beta)
+        FreeSet(K, problem, beta)
 
 
 @pytest.mark.parametrize("make", [lambda y, C: c_svc(y, C), lambda y, C: nu_svr(y, C, 0.4)])

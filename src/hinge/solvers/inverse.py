@@ -1,6 +1,7 @@
 """The inverse of a symmetric matrix that grows and shrinks by a row at a time.
 
-Only its lower half is kept, in the corner of a larger array: changes are bound by memory.
+Only its lower half is kept, in the corner of a larger array: changes are bound by memory. Rows are copied value by
+value: slices that are assigned to slices take seconds to compile.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ def _times_corner(inverse: Any, left: int, first: int, last: int, vector: Any, o
 @compiled
 def copy_row(inverse: Any, size: int, place: int, out: Any) -> None:
     """Copy a row of the inverse: up to the diagonal it is there, beyond it is a column."""
-    out[: place + 1] = inverse[place, : place + 1]
+    for i in range(place + 1):
+        out[i] = inverse[place, i]
     for i in range(place + 1, size):
         out[i] = inverse[i, place]
 
@@ -76,7 +78,8 @@ def remove(inverse: Any, size: int, place: int, column: Any) -> None:
             row[j] -= factor * part[j]
     last = size - 1
     if place != last:
-        inverse[place, :place] = inverse[last, :place]
+        for i in range(place):
+            inverse[place, i] = inverse[last, i]
         for i in range(place + 1, last):
             inverse[i, place] = inverse[last, i]
         inverse[place, place] = inverse[last, last]
