@@ -79,10 +79,11 @@ def small_problem(X: Any, y: NDArray[Any], task: str) -> tuple[Any, NDArray[Any]
 
 
 def warm_up(job: dict[str, Any], adapter: Adapter, X: Any, y: NDArray[Any]) -> None:
-    """Import and compile everything that a large fit will need."""
+    """Import, compile and load everything that a large fit will need; in a sweep, an easy one and a hard one."""
     some_X, some_y = small_problem(X, y, job["task"])
     adapter.prepare(some_X, some_y)
-    adapter.fit(job["points"][0])
+    for point in {0: job["points"][0], len(job["points"]) - 1: job["points"][-1]}.values():
+        adapter.fit(point)
     if job.get("test"):
         adapter.predict(some_X[:10])
 

@@ -26,19 +26,20 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dpotri, dpstrf
 
+from hinge.optimality import violation_of
 from hinge.problem import DualProblem, Vector
 from hinge.samples import Floats, Index
 from hinge.solvers.free_steps import (
+    DEPENDENT,
+    DEPENDENT_IN_SINGLE,
     PASS,
     TOO_MANY,
     UNDER_WAY,
     can_drop,
     drag,
     free_worst,
-    least_curvature,
     subtract_image,
     to_optimum,
-    violation,
 )
 from hinge.solvers.inverse import remove
 
@@ -165,10 +166,10 @@ class FreeSet:
         least, vain = np.inf, 0
         while True:
             is_there = self._to_optimum()
-            amount = violation(self.beta, self.residual, *self._box)
-            if is_there and amount <= tol:
+            violation = violation_of(self.problem, self.beta, self.residual)
+            if is_there and violation <= tol:
                 return True
-            least, vain = (amount, 0) if amount < 0.9 * least else (least, vain + 1)
+            least, vain = (violation, 0) if violation < 0.9 * least else (least, vain + 1)
             if not is_there or vain > _PATIENCE or self.work > most_work or self.n_changes > most_changes:
                 return False
             if not self._free_worst(tol, most_work):
@@ -195,8 +196,8 @@ class FreeSet:
                 roomiest = mine[np.argmax(room)]
                 before = self.beta[roomiest]
                 self.beta[roomiest] = min(max(before + lack, problem.lo[roomiest]), problem.hi[roomiest])
-                moved = np.array([roomiest])
-                subtract_image(self.kernel, self.residual, moved, self.beta[moved] - before)
+                row = self.kernel[roomiest % problem.n_samples].astype(np.float64)
+                self.residual.reshape(-1, problem.n_samples)[...] -= (self.beta[roomiest] - before) * row
 
     @property
     def _box(self) -> tuple[Vector, Vector, NDArray[np.int8], int]:
@@ -257,7 +258,8 @@ def _bordered_inverse(kernel: Floats, problem: DualProblem, free: Index) -> tupl
     """Return those of the free variables that do not depend on others, and the inverse of their system."""
     samples = free % problem.n_samples
     matrix = kernel[np.ix_(samples, samples)].astype(np.float64)
-    limit = least_curvature(kernel, float(np.abs(matrix.diagonal()).max()))
+    dependent = DEPENDENT_IN_SINGLE if kernel.dtype == np.float32 else DEPENDENT
+    limit = dependent * float(np.abs(matrix.diagonal()).max())
     factor, order, rank, _ = dpstrf(matrix, lower=1, tol=limit, overwrite_a=1)
     free = free[order[:rank] - 1]
     plain, failure = dpotri(factor[:rank, :rank], lower=1)

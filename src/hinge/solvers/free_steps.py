@@ -17,7 +17,7 @@ from hinge.solvers.inverse import add, copy_row, remove, times
 
 # A variable whose curvature, given the free ones, is this small beside k(x, x) depends on them: it cannot be free.
 # Kernel values in single precision do not tell curvatures below a millionth.
-_DEPENDENT_SINGLE, _DEPENDENT = 1e-6, 1e-9
+DEPENDENT_IN_SINGLE, DEPENDENT = 1e-6, 1e-9
 
 # Violators freed between two updates of all residuals are those that violate by this share of the worst.
 _FREED_SHARE = 0.3
@@ -26,12 +26,6 @@ _FREED_SHARE = 0.3
 PASS = 0.4
 
 UNDER_WAY, TOO_MANY, VAIN = 0, 1, 2
-
-
-@compiled
-def least_curvature(kernel: Any, own: float) -> float:
-    """The least curvature that a free variable may have, given the other free ones and ``own`` = k(x, x)."""
-    return (_DEPENDENT_SINGLE if kernel.itemsize == 4 else _DEPENDENT) * abs(own)
 
 
 @compiled
@@ -175,7 +169,7 @@ def _enter(
         border[n_groups + f] = row[members[f] % n]
     times(inverse, size, border, pull)
     curvature = row[entrant % n]
-    dependent = least_curvature(kernel, curvature)
+    dependent = (DEPENDENT_IN_SINGLE if kernel.itemsize == 4 else DEPENDENT) * abs(curvature)
     for j in range(size):
         curvature -= border[j] * pull[j]
     sign = 1.0 if excess > 0 else -1.0
@@ -364,18 +358,3 @@ def _set_levels(residual: Any, members: Any, n_free: int, group: Any, n_groups: 
             counts[group[members[f]]] += 1.0
     for g in range(n_groups):
         levels[g] /= max(counts[g], 1.0)
-
-
-@compiled
-def violation(beta: Any, residual: Any, lo: Any, hi: Any, group: Any, n_groups: int) -> float:
-    largest = 0.0
-    for g in range(max(n_groups, 1)):
-        top, bottom = -np.inf, np.inf
-        for t in range(beta.shape[0]):
-            if n_groups == 0 or group[t] == g:
-                if beta[t] < hi[t]:
-                    top = max(top, residual[t])
-                if beta[t] > lo[t]:
-                    bottom = min(bottom, residual[t])
-        largest = max(largest, top, -bottom) if n_groups == 0 else max(largest, top - bottom)
-    return largest
