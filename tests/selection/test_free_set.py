@@ -1,4 +1,4 @@
-"""The active set and the chain that carries it along, against plain solves and independent formulas."""
+"""The free set and the chain that carries it along, against plain solves and independent formulas."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ PROBLEMS = {
 
 
 def start(K, problem, solution):
-    """An active set, or None where no variable is free."""
+    """A free set, or None where no variable is free."""
     try:
         return FreeSet(K, problem, solution.beta)
     except LinAlgError:
@@ -64,6 +64,41 @@ def test_following_growing_costs_ends_at_the_optimum(name, repeated, gamma):
         scale = abs(plain.report.objective)
         assert abs(reference.objective(free_set.beta, K, problem) - plain.report.objective) <= 1e-6 * scale
     assert settled >= 2
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("gamma", [0.3, 0.003])
+def test_settling_from_a_rough_point_keeps_sums_and_box(name, dtype, gamma):
+    X, y = data(150, repeated=10)
+    K = reference.kernel_matrix("rbf", X, X, gamma=gamma).astype(dtype)
+    problem = PROBLEMS[name](y, 1000.0)
+    gram = Gram(K, Kernel("precomputed"))
+    rough = solve(problem, gram, Settings(tol=0.5, solver="smo"))
+    exact = K.astype(np.float64)
+    free_set = FreeSet(K, problem, rough.beta, reference.residual(rough.beta, exact, problem))
+    assert free_set.settle(1e-4)
+    free_set.restore_sums()
+    reference.assert_feasible(free_set.beta, problem)
+    np.testing.assert_allclose(
+        free_set.residual,
+        reference.residual(free_set.beta, exact, problem),
+        atol=1e-9 * np.abs(free_set.beta).sum(),
+    )
+    assert reference.violation(free_set.beta, exact, problem) <= 1.01e-4
+    before = reference.objective(rough.beta, exact, problem)
+    assert reference.objective(free_set.beta, exact, problem) <= before
+
+
+def test_settling_stops_when_told():
+    X, y = data(150)
+    K = reference.kernel_matrix("rbf", X, X, gamma=0.01)
+    problem = c_svc(y, 1e4)
+    rough = solve(problem, Gram(K, Kernel("precomputed")), Settings(tol=0.5, solver="smo"))
+    assert not FreeSet(K, problem, rough.beta).settle(1e-9, most_work=1.0)
+    few = FreeSet(K, problem, rough.beta)
+    assert not few.settle(1e-9, most_changes=0)
+    assert few.n_changes <= 3 * problem.n_variables
 
 
 def test_leaving_samples_out_ends_at_the_optimum():

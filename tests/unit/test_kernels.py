@@ -132,3 +132,15 @@ def test_unsorted_and_repeated_entries_are_summed_but_not_in_the_callers_matrix(
 def test_ones_stored_twice_are_not_bits():
     X = sp.csr_array((np.ones(3), np.array([0, 0, 1]), np.array([0, 2, 3])), shape=(2, 2))
     np.testing.assert_allclose(Gram(X, Kernel("linear")).block(np.arange(2)), [[4, 0], [0, 1]])
+
+
+@pytest.mark.parametrize("n_features", [1, 4, 7, 12])
+def test_few_features_do_not_cancel(n_features):
+    rng = np.random.default_rng(0)
+    X = 3 * rng.normal(size=(40, n_features)) + 1e3
+    X[20:] = X[:20] + 0.1 * rng.normal(size=(20, n_features))
+    gram = Gram(X, Kernel("rbf", gamma=8.0))
+    assert gram.precision == "single"
+    expected = kernel_matrix("rbf", X, X, gamma=8.0)
+    np.testing.assert_allclose(gram.block(np.arange(40)), expected, atol=1e-5)
+    np.testing.assert_array_equal(np.diag(gram.block(np.arange(40))), 1.0)

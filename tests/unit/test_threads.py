@@ -24,6 +24,12 @@ def test_blocks_cover_the_range_once_and_are_not_too_long(size, length, block):
         assert len(done) % size == 0
 
 
+def test_little_work_is_done_by_the_caller_alone():
+    workers = set()
+    Team(2).share(100, 10, lambda start, stop: workers.add(threading.get_ident()), seconds=1e-6)
+    assert workers == {threading.get_ident()}
+
+
 def test_what_a_block_raises_is_raised_and_a_cancelled_team_stops():
     team = Team(2)
 
