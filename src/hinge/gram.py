@@ -40,7 +40,7 @@ _PROJECTED_AT_ONCE = 8192
 # spares more than putting them first takes.
 _SYMMETRIC_SHARE = 0.3
 
-# The matrix of a working set has at most so many rows, and at most this share of the budget, together with one
+# The matrix of a working set has at most so many rows, and at most this share of the budget, together with two
 # of the same size in double precision that its free variables may need.
 _LARGEST_BLOCK = 4096
 _SHARE_FOR_BLOCK = 0.5
@@ -173,8 +173,8 @@ class Gram:
 
     @property
     def _bytes_a_pair(self) -> int:
-        """Bytes for two samples of a working set: in its matrix, and in that of a free set."""
-        return self.dtype.itemsize + 8
+        """Bytes for two samples of a working set: in its matrix, and in the two of a free set."""
+        return self.dtype.itemsize + 16
 
     @property
     def _matrix(self) -> Floats | None:

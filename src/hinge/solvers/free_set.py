@@ -24,6 +24,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
+from scipy.linalg.blas import dsymm, dsyrk
 from scipy.linalg.lapack import dpotri, dpstrf
 
 from hinge.optimality import violation_of
@@ -95,11 +96,7 @@ class FreeSet:
         self._members = np.empty(0, np.int64)
         self._inverse = np.empty((0, 0))
         self._n_free = 0
-        free, inverse = _bordered_inverse(kernel, problem, free)
-        self._make_room(len(free))
-        self._members[: len(free)] = free
-        self._n_free = len(free)
-        self._inverse[: len(inverse), : len(inverse)] = inverse
+        self._lay_out(free)
         self.n_changes, self.work = 0, 0.0
         self.residual = residual_of(kernel, problem, beta) if residual is None else residual.astype(np.float64)
 
@@ -107,6 +104,30 @@ class FreeSet:
     def n_free(self) -> int:
         """Number of free variables."""
         return self._n_free
+
+    def _lay_out(self, free: Index) -> None:
+        """Take those of the free variables that do not depend on others for members, and invert their system."""
+        problem, n_groups, samples = self.problem, self.problem.n_groups, free % self.problem.n_samples
+        matrix = self.kernel[np.ix_(samples, samples)].astype(np.float64)
+        dependent = DEPENDENT_IN_SINGLE if self.kernel.dtype == np.float32 else DEPENDENT
+        limit = dependent * float(np.abs(matrix.diagonal()).max())
+        # The transpose is the same matrix, in the order that LAPACK overwrites without a copy.
+        factor, order, rank, _ = dpstrf(matrix.T, lower=1, tol=limit, overwrite_a=1)
+        free = free[order[:rank] - 1]
+        lower, failure = dpotri(factor[:rank, :rank], lower=1, overwrite_c=1)
+        marks = np.equal.outer(problem.group[free], np.arange(n_groups)).astype(np.float64)
+        if failure or rank == 0 or not marks.any(axis=0).all():
+            raise LinAlgError("the kernel matrix of the free variables is singular")
+        self._make_room(rank)
+        size = n_groups + rank
+        if n_groups > 0:
+            pulls = dsymm(1.0, lower, marks, lower=1)
+            small = np.linalg.inv(marks.T @ pulls)
+            lower = dsyrk(-1.0, pulls @ np.linalg.cholesky(small), beta=1.0, c=lower, lower=1, overwrite_c=1)
+            self._inverse[:n_groups, :n_groups] = -small
+            self._inverse[n_groups:size, :n_groups] = pulls @ small
+        self._inverse[n_groups:size, n_groups:size] = lower
+        self._members[:rank], self._n_free = free, rank
 
     def _make_room(self, n_free: int) -> None:
         n_groups = self.problem.n_groups
@@ -252,29 +273,3 @@ def residual_of(kernel: Floats, problem: DualProblem, beta: Vector) -> Vector:
     residual, used = problem.v.copy(), np.flatnonzero(beta)
     subtract_image(kernel, residual, used, beta[used])
     return residual
-
-
-def _bordered_inverse(kernel: Floats, problem: DualProblem, free: Index) -> tuple[Index, Floats]:
-    """Return those of the free variables that do not depend on others, and the inverse of their system."""
-    samples = free % problem.n_samples
-    matrix = kernel[np.ix_(samples, samples)].astype(np.float64)
-    dependent = DEPENDENT_IN_SINGLE if kernel.dtype == np.float32 else DEPENDENT
-    limit = dependent * float(np.abs(matrix.diagonal()).max())
-    factor, order, rank, _ = dpstrf(matrix, lower=1, tol=limit, overwrite_a=1)
-    free = free[order[:rank] - 1]
-    plain, failure = dpotri(factor[:rank, :rank], lower=1)
-    n_groups = problem.n_groups
-    marks = np.equal.outer(problem.group[free], np.arange(n_groups)).astype(np.float64)
-    if failure or rank == 0 or not marks.any(axis=0).all():
-        raise LinAlgError("the kernel matrix of the free variables is singular")
-    plain = np.tril(plain) + np.tril(plain, -1).T
-    if n_groups == 0:
-        return free, plain
-    pulls = plain @ marks
-    small = np.linalg.inv(marks.T @ pulls)
-    result = np.empty((n_groups + rank, n_groups + rank))
-    result[:n_groups, :n_groups] = -small
-    result[n_groups:, :n_groups] = pulls @ small
-    result[:n_groups, n_groups:] = result[n_groups:, :n_groups].T
-    result[n_groups:, n_groups:] = plain - result[n_groups:, :n_groups] @ pulls.T
-    return free, result
