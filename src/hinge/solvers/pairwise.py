@@ -343,7 +343,10 @@ def optimise(
     """
     n = diagonal.shape[0]
     row_diagonal = diagonal.astype(rows.dtype)
-    flat = FLAT * max(np.max(np.abs(diagonal)), 1e-200)
+    largest = 1e-200
+    for k in range(n):  # a loop: np.max takes half a second to compile
+        largest = max(largest, abs(diagonal[k]))
+    flat = FLAT * largest
     n_marks = max(n_groups, 1)
     up = np.full((n_marks, r.shape[0]), r.dtype.type(-np.inf))
     down = np.full((n_marks, r.shape[0]), r.dtype.type(np.inf))
