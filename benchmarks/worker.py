@@ -82,8 +82,8 @@ def warm_up(job: dict[str, Any], adapter: Adapter, X: Any, y: NDArray[Any]) -> N
     """Import, compile and load everything that a large fit will need; in a sweep, an easy one and a hard one."""
     some_X, some_y = small_problem(X, y, job["task"])
     adapter.prepare(some_X, some_y)
-    for point in {0: job["points"][0], len(job["points"]) - 1: job["points"][-1]}.values():
-        adapter.fit(point)
+    for place in sorted({0, len(job["points"]) - 1}):
+        adapter.fit(job["points"][place])
     if job.get("test"):
         adapter.predict(some_X[:10])
 

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import joblib
-import numpy as np
 from threadpoolctl import ThreadpoolController
 
 # Work that one thread does in less time is done before a second one has heard of it.
@@ -99,7 +98,9 @@ class Team:
         self._pool: ThreadPoolExecutor | None = None
         self._pool_owner = 0
 
-    def share(self, length: int, block: int, work: Callable[[int, int], None], seconds: float = np.inf) -> None:
+    def share(
+        self, length: int, block: int, work: Callable[[int, int], None], seconds: float = float("inf")
+    ) -> None:
         """Call ``work(start, stop)`` for the blocks of ``range(length)``, on all threads.
 
         Blocks are at most ``block`` long, and shorter where that leaves as many to each thread. ``seconds`` is a

@@ -23,7 +23,7 @@ from hinge.report import MESSAGES, Report, Solution, Status
 from hinge.samples import Floats, GivenGram
 from hinge.settings import Settings
 from hinge.solvers import solve
-from hinge.solvers.free_set import NS_OF_CHANGE, NS_OF_LAYOUT, FreeSet, residual_of
+from hinge.solvers.free_set import NS_OF_CHANGE, FreeSet, layout_ns, residual_of
 from hinge.solvers.free_steps import subtract_image
 from hinge.solvers.pairwise import CONVERGED, SECOND_ORDER, no_pair, optimise
 from hinge.threads import blas_on_one_thread
@@ -226,7 +226,7 @@ class Chain:
         n_free_later = _GROWTH_OF_FREE * n_free + _MORE_FREE
         n_flips = _FLIPS * solution.report.n_bounded
         cost = (
-            NS_OF_LAYOUT * n_free**3
+            layout_ns(old, solution.beta)
             + NS_OF_CHANGE * _CHANGES * n_free_later**2
             + _FLIP * n_flips * problem.n_variables
         )
@@ -273,8 +273,7 @@ def _drift_of_fresh(gram: Gram, beta: Vector) -> float:
 
 
 def _new_free_set(kernel: Floats, problem: DualProblem, beta: Vector, budget: float) -> FreeSet | None:
-    n_free = int(np.count_nonzero((beta > problem.lo) & (beta < problem.hi)))
-    if NS_OF_LAYOUT * n_free**3 > budget:
+    if layout_ns(problem, beta) > budget:
         return None
     try:
         with blas_on_one_thread():

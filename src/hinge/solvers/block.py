@@ -14,7 +14,7 @@ from hinge.problem import DualProblem, Vector
 from hinge.report import Status
 from hinge.samples import Floats, Index
 from hinge.solvers import pairwise
-from hinge.solvers.free_set import NS_OF_CHANGE, NS_OF_LAYOUT, FreeSet
+from hinge.solvers.free_set import NS_OF_CHANGE, FreeSet, layout_ns
 from hinge.solvers.hard_margin import stretch
 from hinge.solvers.run import MOST_BURST, Effort, Run, Stop
 from hinge.solvers.state import State
@@ -107,8 +107,7 @@ def _move_together(
 
     Returns whether that led to the tolerance, and how often a variable became free or came to a bound.
     """
-    n_free = int(np.count_nonzero((beta > problem.lo) & (beta < problem.hi)))
-    left = effort.credit - 1e-9 * NS_OF_LAYOUT * n_free**3
+    left = effort.credit - 1e-9 * layout_ns(problem, beta)
     most_changes = most - 3 * problem.n_variables  # a round more, and the first walk
     if left <= 0 or most_changes <= 0:
         return False, 0

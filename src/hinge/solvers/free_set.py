@@ -31,8 +31,6 @@ from hinge.optimality import violation_of
 from hinge.problem import DualProblem, Vector
 from hinge.samples import Floats, Index
 from hinge.solvers.free_steps import (
-    DEPENDENT,
-    DEPENDENT_IN_SINGLE,
     PASS,
     TOO_MANY,
     UNDER_WAY,
@@ -54,7 +52,10 @@ _SPARE_SHARE, _SPARE = 0.5, 64
 _MOST_FREED = 16
 
 # Nanoseconds that a change takes for every pair of free variables, and the layout of the inverse for every triple.
-NS_OF_CHANGE, NS_OF_LAYOUT = 0.6, 0.1
+NS_OF_CHANGE, _NS_OF_LAYOUT = 0.6, 0.1
+
+# Kernel values in single precision do not tell curvatures below a millionth.
+_DEPENDENT_IN_SINGLE, _DEPENDENT = 1e-6, 1e-9
 
 # Work before giving up, in multiplications for each pair of variables; rounds without a lower violation.
 _MOST_WORK = 60.0
@@ -101,16 +102,15 @@ class FreeSet:
         self.residual = residual_of(kernel, problem, beta) if residual is None else residual.astype(np.float64)
 
     @property
-    def n_free(self) -> int:
-        """Number of free variables."""
-        return self._n_free
+    def _dependent(self) -> float:
+        """Share of k(x, x) at which a variable's curvature says that it depends on the free ones."""
+        return _DEPENDENT_IN_SINGLE if self.kernel.dtype == np.float32 else _DEPENDENT
 
     def _lay_out(self, free: Index) -> None:
         """Take those of the free variables that do not depend on others for members, and invert their system."""
         problem, n_groups, samples = self.problem, self.problem.n_groups, free % self.problem.n_samples
         matrix = self.kernel[np.ix_(samples, samples)].astype(np.float64)
-        dependent = DEPENDENT_IN_SINGLE if self.kernel.dtype == np.float32 else DEPENDENT
-        limit = dependent * float(np.abs(matrix.diagonal()).max())
+        limit = self._dependent * float(np.abs(matrix.diagonal()).max())
         # The transpose is the same matrix, in the order that LAPACK overwrites without a copy.
         factor, order, rank, _ = dpstrf(matrix.T, lower=1, tol=limit, overwrite_a=1)
         free = free[order[:rank] - 1]
@@ -238,8 +238,8 @@ class FreeSet:
     def _free_worst(self, tol: float, most_work: float) -> bool:
         """Free what violates most; return whether there is a point in going on."""
         code, self._n_free, changes, work = free_worst(
-            self.kernel, self.beta, self.residual, *self._box, self._members, self._n_free, self._inverse, tol,
-            most_work - self.work, _MOST_FREED,
+            self.kernel, self.beta, self.residual, *self._box, self._members, self._n_free, self._inverse,
+            self._dependent, tol, most_work - self.work, _MOST_FREED,
         )  # fmt: skip
         self.n_changes += changes
         self.work += work
@@ -266,6 +266,11 @@ class FreeSet:
             target,
         )  # fmt: skip
         return bool(ok)
+
+
+def layout_ns(problem: DualProblem, beta: Vector) -> float:
+    """Nanoseconds that the inverse of the free variables at ``beta`` takes to lay out, roughly."""
+    return _NS_OF_LAYOUT * float(np.count_nonzero((beta > problem.lo) & (beta < problem.hi))) ** 3
 
 
 def residual_of(kernel: Floats, problem: DualProblem, beta: Vector) -> Vector:

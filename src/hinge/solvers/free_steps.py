@@ -15,10 +15,6 @@ from hinge.accumulate import add_rows
 from hinge.jit import compiled
 from hinge.solvers.inverse import add, copy_row, remove, times
 
-# A variable whose curvature, given the free ones, is this small beside k(x, x) depends on them: it cannot be free.
-# Kernel values in single precision do not tell curvatures below a millionth.
-DEPENDENT_IN_SINGLE, DEPENDENT = 1e-6, 1e-9
-
 # Violators freed between two updates of all residuals are those that violate by this share of the worst.
 _FREED_SHARE = 0.3
 
@@ -153,12 +149,13 @@ def drag(
 @compiled
 def _enter(
     entrant: int, kernel: Any, beta: Any, lo: Any, hi: Any, group: Any, n_groups: int, members: Any, n_free: int,
-    inverse: Any, excess: float, levels: Any, border: Any, pull: Any, column: Any,
-) -> tuple[bool, bool, int, int]:  # fmt: skip
+    inverse: Any, dependent: float, excess: float, levels: Any, border: Any, pull: Any, column: Any,
+) -> tuple[bool, int, int]:  # fmt: skip
     """Move a variable that violates until it does not, or is at a bound; the free ones follow.
 
-    Those that come to a bound on the way are dropped. The entrant joins the free ones if it ends inside its box.
-    Returns whether that went well, whether the entrant joined, the number free and the number dropped.
+    Those that come to a bound on the way are dropped. The entrant joins the free ones if it ends inside its box,
+    which it cannot if its curvature, given the free ones, is at most ``dependent`` times k(x, x).
+    Returns whether that went well, the number free and the number dropped.
     """
     n = kernel.shape[0]
     row = kernel[entrant % n]
@@ -169,17 +166,17 @@ def _enter(
         border[n_groups + f] = row[members[f] % n]
     times(inverse, size, border, pull)
     curvature = row[entrant % n]
-    dependent = (DEPENDENT_IN_SINGLE if kernel.itemsize == 4 else DEPENDENT) * abs(curvature)
+    flat = dependent * abs(curvature)
     for j in range(size):
         curvature -= border[j] * pull[j]
     sign = 1.0 if excess > 0 else -1.0
     wanted, dropped = abs(excess), 0
     while True:
         own = hi[entrant] - beta[entrant] if sign > 0 else beta[entrant] - lo[entrant]
-        best = wanted / curvature if curvature > dependent else np.inf
+        best = wanted / curvature if curvature > flat else np.inf
         length, first = _first_bound(min(own, best), -sign, pull, n_groups, members, n_free, beta, lo, hi)
         if not length < np.inf:
-            return False, False, n_free, dropped
+            return False, n_free, dropped
         for f in range(n_free):
             t = members[f]
             beta[t] = min(max(beta[t] - length * sign * pull[n_groups + f], lo[t]), hi[t])
@@ -190,20 +187,20 @@ def _enter(
         if first < 0:
             if length == own:
                 beta[entrant] = hi[entrant] if sign > 0 else lo[entrant]
-                return True, False, n_free, dropped
+                return True, n_free, dropped
             add(inverse, size, pull, curvature)
             members[n_free] = entrant
-            return True, True, n_free + 1, dropped
+            return True, n_free + 1, dropped
         t, place = members[first], n_groups + first
         beta[t] = lo[t] if sign * pull[place] > 0 else hi[t]
         if not can_drop(inverse, members, n_free, group, n_groups, first):
-            if n_groups == 0 or not curvature > dependent:
-                return False, False, n_free, dropped
+            if n_groups == 0 or not curvature > flat:
+                return False, n_free, dropped
             # The last of its group: the entrant takes its place.
             add(inverse, size, pull, curvature)
             remove(inverse, size + 1, place, column)
             members[first] = entrant
-            return True, True, n_free, dropped + 1
+            return True, n_free, dropped + 1
         share = pull[place] / inverse[place, place]
         curvature += share * pull[place]
         copy_row(inverse, size, place, column)
@@ -245,7 +242,7 @@ def to_optimum(
 @compiled
 def free_worst(
     kernel: Any, beta: Any, residual: Any, lo: Any, hi: Any, group: Any, n_groups: int, members: Any, n_free: int,
-    inverse: Any, tol: float, most_work: float, most_freed: int,
+    inverse: Any, dependent: float, tol: float, most_work: float, most_freed: int,
 ) -> tuple[int, int, int, float]:  # fmt: skip
     """Free the variables that violate most, one after the other; then bring all residuals up to date.
 
@@ -272,9 +269,9 @@ def free_worst(
         may_move = beta[chosen] < hi[chosen] if excess > 0 else beta[chosen] > lo[chosen]
         if abs(excess) <= 0.25 * tol or not may_move:
             continue
-        ok, _, n_free, dropped = _enter(
-            chosen, kernel, beta, lo, hi, group, n_groups, members, n_free, inverse, excess, levels, border, pull,
-            column,
+        ok, n_free, dropped = _enter(
+            chosen, kernel, beta, lo, hi, group, n_groups, members, n_free, inverse, dependent, excess, levels,
+            border, pull, column,
         )  # fmt: skip
         changes += dropped + 1
         work += (dropped + 1.0) * n_free * n_free + PASS * beta.shape[0]

@@ -47,7 +47,7 @@ class Effort:
         Seconds that free sets have earned because pair steps did not suffice.
     """
 
-    burst: float
+    burst: float = MOST_BURST
     credit: float = 0.0
 
 
@@ -65,7 +65,7 @@ class Run:
         self.iterations = 0
         self.outer_steps = 0
         self.objective = 0.0
-        self.effort = Effort(MOST_BURST)
+        self.effort = Effort()
         self._interrupted_at = float("inf")
         default = max(_MIN_DEFAULT_STEPS, _DEFAULT_STEPS_PER_VARIABLE * problem.n_variables)
         self.max_iter = settings.max_iter or default
