@@ -11,10 +11,11 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import joblib
-from threadpoolctl import ThreadpoolController
+from numba.core.compiler_lock import global_compiler_lock
+from threadpoolctl import OpenBLASController, ThreadpoolController
 
 # Work that one thread does in less time is done before a second one has heard of it.
 _WORTH_A_HELPER = 5e-4
@@ -36,6 +37,11 @@ class Cancelled(Exception):  # noqa: N818 - an event, not an error
     """A team was told to stop: an interrupt or a time limit."""
 
 
+# From threadpoolctl 3.8 on the thread that sets a limit may alone set another one, for as long as it lives. Here
+# the thread that lifts the limit may be another one than set it, so each gives that right back at once.
+_let_others_set_limits: Callable[[], None] = getattr(OpenBLASController, "clear_controlling_thread", lambda: None)
+
+
 class _BlasLimit:
     """Hold BLAS to one thread while at least one team is at work."""
 
@@ -53,6 +59,7 @@ class _BlasLimit:
                 if self._controller is None:
                     self._controller = ThreadpoolController()
                 self._limit = self._controller.limit(limits=1, user_api="blas")
+                _let_others_set_limits()
         try:
             yield
         finally:
@@ -60,6 +67,7 @@ class _BlasLimit:
                 self._users -= 1
                 if self._users == 0:
                     self._limit.restore_original_limits()
+                    _let_others_set_limits()
 
 
 blas_on_one_thread = _BlasLimit()
@@ -72,6 +80,44 @@ def _forget_parent_teams() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_parent_teams)
+    # While another thread compiles a fork waits: nobody would ever finish that in the child, nor release the lock.
+    os.register_at_fork(
+        before=global_compiler_lock.acquire,
+        after_in_parent=global_compiler_lock.release,
+        after_in_child=global_compiler_lock.release,
+    )
+
+
+T = TypeVar("T")
+
+
+class lazy(Generic[T]):  # noqa: N801 - used like `property`
+    """A property that is computed at its first use and kept.
+
+    Unlike `functools.cached_property` before Python 3.12 it takes no lock: that one is shared by all instances, so
+    that fits wait for each other, and a fork may leave it locked in the child for ever.
+
+    Examples
+    --------
+    >>> class Circle:
+    ...     @lazy
+    ...     def area(self):
+    ...         print("computing")
+    ...         return 3.14
+    >>> circle = Circle()
+    >>> circle.area + circle.area
+    computing
+    6.28
+    """
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute = compute
+        self._name = compute.__name__
+        self.__doc__ = compute.__doc__
+
+    def __get__(self, instance: Any, owner: type) -> T:
+        value = instance.__dict__[self._name] = self._compute(instance)
+        return value
 
 
 class Team:

@@ -1,7 +1,6 @@
 """Random problems of every formulation, on every storage, for the property tests."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -9,6 +8,7 @@ from hypothesis import strategies as st
 
 from hinge import DualProblem, Gram, Kernel
 from hinge.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
+from hinge.threads import lazy
 from reference import kernel_matrix
 
 FORMULATIONS = (
@@ -50,7 +50,7 @@ class Case:
     degree: int
     seed: int
 
-    @cached_property
+    @lazy
     def X(self) -> np.ndarray:  # noqa: N802
         """Samples: spread out, on a coarse grid (ties and duplicate rows) or all 0/1."""
         rng = np.random.default_rng(self.seed)
@@ -66,11 +66,11 @@ class Case:
             X = np.round(64 * rng.normal(size=shape)) / 64  # the same number in float32
         return np.abs(X).astype(float) if self.kernel == "chi2" else X.astype(float)
 
-    @cached_property
+    @lazy
     def K(self) -> np.ndarray:  # noqa: N802
         return self.textbook(self.X, self.X)
 
-    @cached_property
+    @lazy
     def problem(self) -> DualProblem:
         rng = np.random.default_rng(self.seed + 1)
         return dual_problem(self.formulation, self.X, rng, self.C, self._weights(rng))

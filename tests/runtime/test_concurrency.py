@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,9 +16,11 @@ from threadpoolctl import threadpool_info
 import hinge
 from hinge import SVC, Gram, Kernel, Settings, solve
 from hinge.formulations import c_svc
+from hinge.threads import blas_on_one_thread, lazy
 from reference import assert_solved, kernel_matrix
 
 SOLVERS = [("block", "second_order"), ("smo", "second_order"), ("smo", "hmg")]
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform does not fork")
 every_solver = pytest.mark.parametrize(("solver", "rule"), SOLVERS)
 
 
@@ -47,6 +50,38 @@ def test_blas_threads_are_given_back_after_concurrent_fits():
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(beta_of, range(3)))
     assert [(lib["filepath"], lib["num_threads"]) for lib in threadpool_info()] == before
+
+
+def blas_threads():
+    return [lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"]
+
+
+def test_blas_is_limited_in_every_thread_and_set_free_by_the_last_one():
+    before = blas_threads()
+    with blas_on_one_thread():
+        assert set(blas_threads()) <= {1}
+    during = []
+    second_is_in, first_is_out, second_is_out = (threading.Event() for _ in range(3))
+
+    def first():
+        with blas_on_one_thread():
+            during.append(blas_threads())
+            pool.submit(second)
+            second_is_in.wait(60)
+        first_is_out.set()
+        second_is_out.wait(60)  # a thread that lives on must not keep the right to set limits
+
+    def second():
+        with blas_on_one_thread():
+            second_is_in.set()
+            first_is_out.wait(60)
+            during.append(blas_threads())
+        during.append(blas_threads())
+        second_is_out.set()
+
+    with ThreadPoolExecutor(2) as pool:
+        pool.submit(first).result(60)
+    assert during == [[1] * len(before), [1] * len(before), before]
 
 
 @every_solver
@@ -97,11 +132,10 @@ print(float(np.abs(np.array(alone) - np.array(forked)).max()))
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform does not fork")
-def test_fits_after_a_fork():
+def output_of(program):
     source = Path(hinge.__file__).parents[1]
     done = subprocess.run(
-        [sys.executable, "-c", AFTER_FORK],
+        [sys.executable, "-c", program],
         env=os.environ | {"PYTHONPATH": str(source)},
         capture_output=True,
         text=True,
@@ -109,4 +143,48 @@ def test_fits_after_a_fork():
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) <= 1e-10
+    return done.stdout
+
+
+@forks
+def test_fits_after_a_fork():
+    assert json.loads(output_of(AFTER_FORK)) <= 1e-10
+
+
+FORK_WHILE_COMPILING = """
+import os, threading, time
+import numba
+from numba.core.compiler_lock import global_compiler_lock
+import hinge
+
+compiling = threading.Event()
+
+def compile_for_long():
+    with global_compiler_lock:
+        compiling.set()
+        time.sleep(0.5)
+
+threading.Thread(target=compile_for_long).start()
+compiling.wait()
+child = os.fork()
+if child == 0:
+    os._exit(numba.njit(lambda x: x + 1)(6))
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+print(numba.njit(lambda x: x + 2)(6))
+"""
+
+
+@forks
+def test_compiles_after_a_fork_from_a_process_that_was_compiling():
+    assert output_of(FORK_WHILE_COMPILING).split() == ["7", "8"]
+
+
+def test_lazy_properties_do_not_wait_for_those_of_other_objects():
+    class Slow:
+        @lazy
+        def both_here(self):
+            return meeting.wait(timeout=60) >= 0
+
+    meeting = threading.Barrier(2)
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(lambda slow: slow.both_here, [Slow(), Slow()])) == [True, True]

@@ -38,8 +38,9 @@ def table_of(cells):
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    """A scheduler and two workers."""
-    made = Cluster(tmp_path_factory.mktemp("cluster"))
+    """A scheduler and two workers, which keep what they copied until it is no longer wanted."""
+    keep_copies = {"DASK_DISTRIBUTED__SCHEDULER__ACTIVE_MEMORY_MANAGER__START": "False"}
+    made = Cluster(tmp_path_factory.mktemp("cluster"), **keep_copies)
     made.add_worker()
     made.add_worker()
     yield made
@@ -135,7 +136,8 @@ def test_failures_on_a_worker_come_back(cluster):
 
 
 def test_data_is_sent_once_per_worker(cluster):
-    job = make_job(n=100, n_features=20_000)  # 16 MB
+    # 16 MB, and units long enough that the scheduler finds copying them to an idle worker worth while.
+    job = make_job(scorers.slowly, n=100, n_features=20_000)
     size = job.X.nbytes
     wire = Wire(cluster.address)
     cluster.add_worker(wire.address)  # what this worker exchanges with the scheduler passes the wire
@@ -149,9 +151,9 @@ def test_data_is_sent_once_per_worker(cluster):
     # From the client once; to the worker once at most, though there were twelve units.
     assert size <= to < 1.2 * size
     assert back < 1.2 * size
-    # From worker to worker once, too, but for a copy that Dask's memory manager may take back near the end.
+    # From worker to worker once, too.
     assert any(logs.values())
-    assert sum(len(keys) - len(set(keys)) for keys in logs.values()) <= 1
+    assert all(len(keys) == len(set(keys)) for keys in logs.values())
 
 
 def _transfers(dask_worker):

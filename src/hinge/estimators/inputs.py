@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import scipy.sparse as sp
 from hinge.multiclass import Duel
 from hinge.problem import Vector
 from hinge.samples import Index
-from hinge.threads import available_threads
+from hinge.threads import available_threads, lazy
 
 # Rows looked at together while statistics of the data are computed, so that no second copy of it exists.
 _ROWS_AT_ONCE = 4096
@@ -44,8 +43,9 @@ class TrainingData:
     weights: Vector
     places: Index
     shape: tuple[int, ...]
+    _members: dict[Duel, Index] = field(default_factory=dict, init=False, repr=False)
 
-    @cached_property
+    @lazy
     def classes(self) -> tuple[Any, Index]:
         """The labels among the targets, sorted, and the number of each sample's."""
         labels, codes = np.unique(self.y, return_inverse=True)
@@ -56,10 +56,6 @@ class TrainingData:
         if duel not in self._members:
             self._members[duel] = duel.members(self.classes[1])
         return self._members[duel]
-
-    @cached_property
-    def _members(self) -> dict[Duel, Index]:
-        return {}
 
 
 class RowKernel:

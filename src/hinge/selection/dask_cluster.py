@@ -1,9 +1,10 @@
 """Units on a Dask cluster.
 
 The job is a task of its own: the scheduler gives it to one worker, and every other worker that gets a unit copies
-it from there, once. Should all copies die with their workers, the scheduler sends it again. Cells come back
-one by one through an event topic while their unit still runs. Workers may join, leave and die: Dask moves units
-on, and a unit that it gives up after several deaths is sent again from here without the cells that are done.
+it from there, once (unless Dask's memory manager takes back the copy of an idle worker). Should all copies die
+with their workers, the scheduler sends it again. Cells come back one by one through an event topic while their
+unit still runs. Workers may join, leave and die: Dask moves units on, and a unit that it gives up
+after several deaths is sent again from here without the cells that are done.
 """
 
 from __future__ import annotations

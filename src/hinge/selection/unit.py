@@ -8,7 +8,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import groupby
 from typing import Any
 
@@ -24,6 +23,7 @@ from hinge.samples import Index
 from hinge.selection.fold import Series, follows_data, kernel_of
 from hinge.selection.job import Cell, Job, Unit
 from hinge.selection.workshop import Fold, KernelValues, Workshop
+from hinge.threads import lazy
 
 
 @dataclass
@@ -103,7 +103,7 @@ class _Course:
     kernel: Kernel
     values: KernelValues
 
-    @cached_property
+    @lazy
     def _series(self) -> Series:
         return Series(self.shop, self.fold, self.kernel, self.values)
 
