@@ -39,7 +39,7 @@ _BUDGETS_MB = (100.0, 500.0, 2000.0)
 _DESCRIPTION = """\
 Fit public data sets with Hinge and its peers, each in fresh processes that take turns, and verify every answer
 in double precision. Data sets are found by hinge.datasets (in $HINGE_DATA, for one); a set that is not there is
-skipped. Results are kept as lines of JSON; `report` writes RESULTS.md from them.
+skipped. Results are kept as lines of JSON; `report` writes RESULTS.md from them, with the remarks made on them.
 """
 
 
@@ -52,6 +52,11 @@ def parser() -> argparse.ArgumentParser:
     for name, (help_text, _, _) in SECTIONS.items():
         _add_options(commands.add_parser(name, help=help_text, description=help_text))
     _add_options(commands.add_parser("all", help="all of these, then the report"))
+    remark = commands.add_parser("remark", help="add a sentence on a case's results, until that case is run again")
+    remark.add_argument("section", choices=list(SECTIONS))
+    remark.add_argument("case")
+    remark.add_argument("text")
+    remark.add_argument("--out", type=Path, default=HERE / "results", help="folder of the results")
     rendering = commands.add_parser("report", help="write RESULTS.md from the results")
     rendering.add_argument("--out", type=Path, default=HERE / "results", help="folder of the results")
     rendering.add_argument("--to", type=Path, default=HERE / "RESULTS.md", help="file to write")
@@ -140,6 +145,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     if arguments.command == "report":
         found = report.write(arguments.out, arguments.to)
         console.print(f"wrote {arguments.to.name}: {', '.join(found)}")
+        return
+    if arguments.command == "remark":
+        report.remark(arguments.out, arguments.section, arguments.case, arguments.text)
         return
     unknown = set(arguments.cases or ()) - set(CASES) - set(reader.FILES) - set(grid.GRIDS)
     if unknown:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -58,6 +59,15 @@ def write(out: Path, path: Path) -> list[str]:
     return list(found)
 
 
+def remark(out: Path, section: str, case: str, text: str) -> None:
+    """Add a sentence to the results of a case; it goes when they go."""
+    path = out / f"{section}.jsonl"
+    if all(record.get("case") != case for record in read_records(path)):
+        raise SystemExit(f"{path.name} holds no results of {case!r} to remark on")
+    with path.open("a") as file:
+        file.write(json.dumps({"section": section, "kind": "remark", "case": case, "text": text}) + "\n")
+
+
 def _verdicts(found: dict[str, list[Record]]) -> str:
     """Say in which cases Hinge was fastest among the correct, and in which it was not."""
     gains = {
@@ -80,6 +90,7 @@ def _section(name: str, records: list[Record], machine: str) -> str:
     lines += [goal.line for goal in section.goals] + [""] * bool(section.goals)
     lines += [table.markdown() for table in section.tables]
     lines += [note + "\n" for note in section.notes]
+    lines += [record["text"] + "\n" for record in records if record["kind"] == "remark"]
     failed = {f"{r['contender']} on {r['case']} ({r['message']})" for r in records if r.get("status") == "error"}
     if failed:
         lines += [f"Failed: {'; '.join(sorted(failed))}.", ""]

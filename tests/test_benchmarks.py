@@ -129,9 +129,13 @@ def test_a_small_run(tmp_path, capsys):
     assert all(record["status"] == "ok" and record["violation"] < 1.2e-3 for record in runs)
     assert runs[0]["objective"] == pytest.approx(runs[1]["objective"], rel=1e-5)
     assert runs[0]["ns_per_value"] > 0
+    main(["remark", "table", "heart", "A small set.", "--out", str(tmp_path)])
+    with pytest.raises(SystemExit, match="no results of 'liver'"):
+        main(["remark", "table", "liver", "Another.", "--out", str(tmp_path)])
     main(["report", "--out", str(tmp_path), "--to", str(tmp_path / "RESULTS.md")])
     text = (tmp_path / "RESULTS.md").read_text()
     assert "| heart |" in text
     assert "python -m benchmarks table" in text
+    assert "\nA small set.\n" in text
     assert str(tmp_path) not in text
     assert "hinge" in capsys.readouterr().out
