@@ -180,6 +180,30 @@ def _likelihood_loss(f: Vector, target: Vector, weights: Vector, A: float, B: fl
 # ---------------------------------------------------------------------- many classes
 
 
+def coupling_matrix(pairwise: Vector, n_classes: int) -> Vector:
+    """Return the matrices Q of pᵀQp = ½ Σ_i Σ_{j≠i} (r_ji p_i − r_ij p_j)² (Wu, Lin & Weng 2004, section 4.2).
+
+    Parameters
+    ----------
+    pairwise : array of shape (n_samples, n_pairs)
+        The r_ij: P(first of the pair), for the pairs 01, 02, …, 12, ….
+    n_classes : int
+        Number of classes.
+
+    Returns
+    -------
+    array of shape (n_samples, n_classes, n_classes)
+    """
+    r = np.zeros((len(pairwise), n_classes, n_classes))
+    rows, columns = np.triu_indices(n_classes, 1)
+    r[:, rows, columns] = pairwise
+    r[:, columns, rows] = 1 - pairwise
+    Q = -r * r.transpose(0, 2, 1)
+    diagonal = np.arange(n_classes)
+    Q[:, diagonal, diagonal] = (r**2).sum(axis=1)
+    return Q
+
+
 def couple(pairwise: Vector, n_classes: int) -> Vector:
     """Combine the probabilities of all pairs into one distribution over the classes.
 
@@ -204,14 +228,8 @@ def couple(pairwise: Vector, n_classes: int) -> Vector:
     array([[0.692, 0.231, 0.077]])
     """
     n = len(pairwise)
-    r = np.zeros((n, n_classes, n_classes))
-    rows, columns = np.triu_indices(n_classes, 1)
-    r[:, rows, columns] = pairwise
-    r[:, columns, rows] = 1 - pairwise
     system = np.zeros((n, n_classes + 1, n_classes + 1))
-    system[:, :n_classes, :n_classes] = -r * r.transpose(0, 2, 1)
-    diagonal = np.arange(n_classes)
-    system[:, diagonal, diagonal] = (r**2).sum(axis=1)
+    system[:, :n_classes, :n_classes] = coupling_matrix(pairwise, n_classes)
     system[:, :n_classes, n_classes] = system[:, n_classes, :n_classes] = 1.0
     right = np.zeros((n, n_classes + 1, 1))
     right[:, n_classes] = 1.0

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hinge.cli.machines import HeldOut, Job, Plan, Trainer
 from hinge.io.libsvm_model import LibsvmModel, pairs_of
-from hinge.probability import N_MARKS, density_marks, fit_sigmoid, laplace_scale, sigmoid
+from hinge.probability import N_MARKS, coupling_matrix, density_marks, fit_sigmoid, laplace_scale, sigmoid
 from hinge.problem import Vector
 
 # Coupling stops at this accuracy, divided by the number of classes.
@@ -98,13 +98,7 @@ def couple_by_iteration(pairwise: Vector, k: int) -> Vector:
         Probabilities; each row sums to one.
     """
     n = len(pairwise)
-    r = np.zeros((n, k, k))
-    rows, columns = np.triu_indices(k, 1)
-    r[:, rows, columns] = pairwise
-    r[:, columns, rows] = 1 - pairwise
-    Q = -r * r.transpose(0, 2, 1)
-    diagonal = np.arange(k)
-    Q[:, diagonal, diagonal] = (r**2).sum(axis=1)
+    Q = coupling_matrix(pairwise, k)
     p = np.full((n, k), 1.0 / k)
     active = np.arange(n)
     for _ in range(max(_LEAST_ITERATIONS, k)):
