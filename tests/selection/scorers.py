@@ -16,6 +16,20 @@ def slowly(estimator, X, y):
     return n_right(estimator, X, y)
 
 
+class SlowlyUntil:
+    """Takes up to a second, until `path` exists."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __call__(self, estimator, X, y):
+        for _ in range(20):
+            time.sleep(0.05)
+            if os.path.exists(self.path):
+                break
+        return n_right(estimator, X, y)
+
+
 def failing(estimator, X, y):
     raise ZeroDivisionError("this scorer fails")
 

@@ -162,7 +162,8 @@ def _transfers(dask_worker):
 
 
 def test_workers_that_come_and_die(tmp_path):
-    job, units = make_job(scorers.slowly), make_units(12)
+    enough = tmp_path / "enough"
+    job, units = make_job(scorers.SlowlyUntil(str(enough))), make_units(12)
     made = Cluster(tmp_path)
     stop = threading.Event()
     n_killed = 0
@@ -175,6 +176,8 @@ def test_workers_that_come_and_die(tmp_path):
                 if len(client.nthreads()) >= 2 and not stop.wait(1.5):
                     made.kill_worker()
                     n_killed += 1
+                    if n_killed == 2:
+                        enough.touch()
                     made.add_worker()
                 stop.wait(0.1)
 
