@@ -113,11 +113,10 @@ def osuna() -> Selection:
 def by_pair_steps(sub: Subproblem, tol: float) -> int:
     """Sequential minimal optimisation, second order, on the small matrix."""
     q, part = len(sub.variables), sub.problem
-    pair, tally = pairwise.no_pair(part.n_groups), np.zeros(2)
     _, steps, *_ = pairwise.optimise(
         sub.kernel, np.arange(q), np.zeros(q, np.int64), np.ascontiguousarray(sub.kernel.diagonal()), sub.beta,
         sub.residual, part.lo, part.hi, part.group, part.n_groups, pairwise.SECOND_ORDER, tol, _MOST_PAIR_STEPS,
-        pair, tally, 0,
+        None, np.zeros(2), 0,
     )  # fmt: skip
     return int(steps)
 

@@ -25,7 +25,7 @@ from hinge.settings import Settings
 from hinge.solvers import solve
 from hinge.solvers.free_set import NS_OF_CHANGE, FreeSet, layout_ns, residual_of
 from hinge.solvers.free_steps import subtract_image
-from hinge.solvers.pairwise import CONVERGED, SECOND_ORDER, no_pair, optimise
+from hinge.solvers.pairwise import CONVERGED, SECOND_ORDER, optimise
 from hinge.threads import blas_on_one_thread
 
 # Nanoseconds that a pair step takes for every variable.
@@ -241,7 +241,7 @@ def _pairs_on_matrix(
     largest = float(np.abs(residual).max())
     code, steps, *_ = optimise(
         kernel, np.arange(n), np.zeros(n, np.int64), gram.diagonal, point.beta, residual, problem.lo, problem.hi,
-        problem.group, problem.n_groups, SECOND_ORDER, tol, limit, no_pair(problem.n_groups), tally, 0,
+        problem.group, problem.n_groups, SECOND_ORDER, tol, limit, None, tally, 0,
     )  # fmt: skip
     largest = max(largest, float(np.abs(residual).max()))
     point.drift += _ROUNDING * (steps * largest + gram.magnitude * tally[1])

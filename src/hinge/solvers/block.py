@@ -77,7 +77,6 @@ def _solve_inner(state: State, chosen: Index, tol: float, run: Run) -> tuple[Vec
     if _SINGLE_SUFFICES * float(np.abs(residual).max()) < tol:
         residual = residual.astype(kernel.dtype)
     inner = problem.restrict(chosen, len(chosen), state.beta)
-    pair = pairwise.no_pair(problem.n_groups)
     arguments = (
         kernel, everyone, np.zeros(len(chosen), np.int64), state.gram.diagonal[samples], beta, residual, inner.lo,
         inner.hi, inner.group, inner.n_groups, pairwise.SECOND_ORDER, tol,
@@ -85,7 +84,7 @@ def _solve_inner(state: State, chosen: Index, tol: float, run: Run) -> tuple[Vec
     steps, effort = 0, run.effort
     for _ in range(_INNER_BURSTS):
         burst = min(int(effort.burst * len(chosen)) + 1, run.steps_left - steps)
-        code, taken, *_ = pairwise.optimise(*arguments, burst, pair, np.zeros(2), 0)
+        code, taken, *_ = pairwise.optimise(*arguments, burst, None, np.zeros(2), 0)
         steps += taken
         if code == pairwise.UNBOUNDED:
             raise Stop(Status.INFEASIBLE)

@@ -329,8 +329,9 @@ def optimise(
         Largest violation allowed.
     max_steps : int
         Most steps to take.
-    pair : int64 array of shape (max(n_groups, 1), 2)
-        The last pair of each group (-1 where there is none), kept for the next call.
+    pair : int64 array of shape (max(n_groups, 1), 2) or None
+        The last pair of each group (-1 where there is none), kept for the next call. MG and HMG need it; without
+        it nothing of theirs is compiled, which takes seconds.
     tally : float64 array of length 2
         To which the objective's change and the sum of all step lengths are added.
     clock : int
@@ -372,9 +373,12 @@ def optimise(
             i = _best_single(beta, r, lo, hi, diagonal, rule != MVP)
             if i < 0:
                 return STUCK, steps, violation, -1, -1, clock
-        elif rule >= MG and pair[g, 0] >= 0:
+        if pair is not None:
             first, second = pair[g, 0], pair[g, 1]
-            if rule == MG or not (_is_at_bound(first, beta, lo, hi) and _is_at_bound(second, beta, lo, hi)):
+            stays_near = n_groups > 0 and rule >= MG and first >= 0
+            if rule == HMG and stays_near:
+                stays_near = not (_is_at_bound(first, beta, lo, hi) and _is_at_bound(second, beta, lo, hi))
+            if stays_near:
                 if slot_of[first % n] < 0 or slot_of[second % n] < 0:
                     return NEEDS_ROWS, steps, violation, first % n, second % n, clock
                 clock += 1
@@ -416,7 +420,8 @@ def optimise(
             moved = 0.0
             if np.isfinite(step):
                 moved = abs(_move(i, step, beta, lo, hi)) + abs(_move(j, -step, beta, lo, hi))
-                pair[g, 0], pair[g, 1] = i, j
+                if pair is not None:
+                    pair[g, 0], pair[g, 1] = i, j
         if not np.isfinite(step):
             return UNBOUNDED, steps, violation, -1, -1, clock
         if moved == 0:
