@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -106,6 +107,21 @@ def test_bad_data(text, options, error, hinge, tmp_path):
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith(error)
     assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize("kernel", range(5))
+def test_large_index_takes_no_memory(kernel, hinge, tmp_path):
+    data, model, out = (tmp_path / name for name in ("data", "model", "out"))
+    data.write_text("1 0:1 1:2 2:0.5 2147483646:1\n-1 0:2 1:0.5 2:2\n")
+    hinge("train", "-q", "-t", kernel, data, model)  # compile before memory is watched
+    tracemalloc.start()
+    try:
+        for words in (["train", "-q", "-t", kernel, data, model], ["predict", data, model, out], ["check", data]):
+            assert hinge(*words).code == 0
+        assert tracemalloc.get_traced_memory()[1] < 2**26
+    finally:
+        tracemalloc.stop()
+    assert out.read_text() == "1\n-1\n"
 
 
 def test_missing_files(two_classes, hinge, tmp_path):

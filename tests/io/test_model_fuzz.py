@@ -2,20 +2,23 @@
 
 import io
 import os
+import re
 import time
 import tracemalloc
 from contextlib import suppress
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
-from hypothesis import HealthCheck, Phase, example, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from test_model_files import GOOD, PRECOMPUTED
 
 from hinge.io import ModelFileError, load_model, read_libsvm_model, write_libsvm_model
 
-# Seconds of fuzzing: 20 here, more when asked.
-SECONDS = float(os.environ.get("HINGE_FUZZ_SECONDS", 20))
+# One round fuzzes with always the same files; --hypothesis-profile=search takes others in every round.
+ROUNDS = int(os.environ.get("HINGE_FUZZ_ROUNDS", 1))
+SECONDS = 20
 MOST_BYTES = 2**25
 
 KEYS = (
@@ -86,38 +89,51 @@ def use(text):
         load_model(io.BytesIO(text))
 
 
-def fuzzed():
-    """Fuzz for `SECONDS`; return the number of files and the most bytes that one of them took."""
-    started = time.monotonic()
-    n, most = 0, 0
+@pytest.fixture
+def checked():
+    """Use a file, and check that it takes little memory."""
 
-    @settings(max_examples=10**9, phases=(Phase.explicit, Phase.generate), database=None, deadline=None,
-              derandomize=False, suppress_health_check=list(HealthCheck))  # fmt: skip
-    @given(st.one_of(damaged(), SOUP, st.binary(max_size=300)))
-    @example(GOOD)
-    @example(PRECOMPUTED)
-    def fuzz(text):
-        nonlocal n, most
-        if time.monotonic() - started > SECONDS:
-            raise TimeoutError
-        n += 1
+    def check(text):
         before = tracemalloc.get_traced_memory()[0]
         tracemalloc.reset_peak()
         with np.errstate(all="ignore"):
             use(text)
-        most = max(most, tracemalloc.get_traced_memory()[1] - before)
+        assert tracemalloc.get_traced_memory()[1] - before < MOST_BYTES, text
 
-    use(GOOD)  # compile before memory is watched
+    for text in (GOOD, *OTHERS):
+        use(text)  # compile before memory is watched
     tracemalloc.start()
-    try:
-        with suppress(TimeoutError):
-            fuzz()
-    finally:
-        tracemalloc.stop()
-    return n, most
+    yield check
+    tracemalloc.stop()
 
 
-def test_fuzz():
-    n, most = fuzzed()
+@pytest.mark.parametrize("index", ["2147483646", "2147483647"])
+def test_large_index(index, checked):
+    for text in (GOOD, *OTHERS):
+        for place in re.finditer(rb"\d+(?=:)", text):
+            checked(text[: place.start()] + index.encode() + text[place.end() :])
+
+
+class _EnoughError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("_round", range(ROUNDS))
+def test_fuzz(_round, checked):
+    started = time.monotonic()
+    n = 0
+
+    @settings(max_examples=10**9, suppress_health_check=list(HealthCheck))
+    @given(st.one_of(damaged(), SOUP, st.binary(max_size=300)))
+    @example(GOOD)
+    @example(PRECOMPUTED)
+    def fuzz(text):
+        nonlocal n
+        if time.monotonic() - started > SECONDS:
+            raise _EnoughError
+        n += 1
+        checked(text)
+
+    with suppress(_EnoughError):
+        fuzz()
     assert n > 10
-    assert most < MOST_BYTES

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from hinge.cli.options import EXIT_FAILURE
 from hinge.io import DataFileError, read_data, read_table
+from hinge.io.libsvm_model import dense_columns
 from hinge.io.tables import READERS, ending
+from hinge.kernels import Kernel
 from hinge.problem import Vector
 
 
@@ -61,6 +63,12 @@ class Samples:
         if ((serials <= 0) | (serials > self.max_index)).any():
             leave("Wrong input format: sample_serial_number out of range")
         return serials
+
+    def training_data(self, kernel: Kernel) -> Any:
+        """Return what training works on: the kernel matrix if that is what the file holds, else the features."""
+        if kernel.label == "precomputed":
+            return dense_columns(self.rows, self.serials())
+        return _compact(self.rows)
 
 
 def leave(message: str, code: int = EXIT_FAILURE) -> Any:
@@ -110,8 +118,8 @@ def default_model_name(path: str) -> str:
     return os.path.basename(path if path != "-" else "stdin") + ".model"
 
 
-def compact(rows: Any) -> Any:
-    """Return the rows without unused columns, dense where that is no larger: what training works on."""
+def _compact(rows: Any) -> Any:
+    """Return the rows without unused columns, dense where that is no larger."""
     used, places = np.unique(rows.indices, return_inverse=True)
     shape = (rows.shape[0], max(len(used), 1))
     narrow = sp.csr_matrix((rows.data, places.astype(np.int32), rows.indptr), shape=shape)

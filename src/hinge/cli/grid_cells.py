@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hinge.cli.data import Samples, compact
+from hinge.cli.data import Samples
 from hinge.cli.folds import GlibcRandom
 from hinge.cli.grid_points import Point
 from hinge.cli.machines import folds_of, group_classes
@@ -224,12 +224,8 @@ def _job(problem: Problem) -> Job:
     everyone = np.arange(samples.n)
     folds = [np.sort(fold) for fold in problem.folds()]
     splits = [(np.setdiff1d(everyone, fold, assume_unique=True), fold) for fold in folds]
-    if kernel.label == "precomputed":
-        X: Any = np.ascontiguousarray(samples.rows[:, samples.serials()].toarray())
-    else:
-        X = compact(samples.rows)
     scorer = minus_squared_errors if p.is_regression else n_right
-    return Job(machine, X, y, splits, scorer, error_score="raise")
+    return Job(machine, samples.training_data(kernel), y, splits, scorer, error_score="raise")
 
 
 def _class_weights(p: Parameters, order: NDArray[np.int64]) -> dict[int, float] | None:

@@ -19,7 +19,7 @@ from hinge.cli.folds import GlibcRandom, plain_folds, stratified_folds
 from hinge.cli.parameters import Parameters
 from hinge.formulations import InfeasibleNuError, c_svc, epsilon_svr, nu_svc, nu_svr, one_class
 from hinge.gram import Gram
-from hinge.io.libsvm_model import LibsvmModel, pairs_of
+from hinge.io.libsvm_model import LibsvmModel, dense_columns, pairs_of
 from hinge.kernels import Kernel
 from hinge.model import Model
 from hinge.problem import DualProblem, Vector
@@ -191,7 +191,7 @@ class Plan:
 
 def _vectors(trainer: Trainer, places: Index) -> Any:
     rows = trainer.rows[places]
-    return sp.csr_matrix(rows[:, [0]]) if trainer.kernel.label == "precomputed" else rows
+    return sp.csr_matrix(dense_columns(rows, np.array([0]))) if trainer.kernel.label == "precomputed" else rows
 
 
 def group_classes(labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[NDArray[np.intp]]]:

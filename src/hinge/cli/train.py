@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge.cli.data import Samples, compact, default_model_name, leave, read_samples
+from hinge.cli.data import Samples, default_model_name, leave, read_samples
 from hinge.cli.folds import GlibcRandom
 from hinge.cli.machines import Job, Plan, Trainer, folds_of, plan, solve_all
 from hinge.cli.options import EXIT_FAILURE, EXIT_OK, Parsed
@@ -196,12 +196,7 @@ class _Session:
 
 def _trainer(parameters: Parameters, samples: Samples) -> Trainer:
     kernel = parameters.kernel(samples.max_index)
-    X: Any
-    if kernel.label == "precomputed":
-        X = np.ascontiguousarray(samples.rows[:, samples.serials()].toarray())
-    else:
-        X = compact(samples.rows)
-    return Trainer(parameters, samples.rows, X, samples.y, samples.labels(), kernel)
+    return Trainer(parameters, samples.rows, samples.training_data(kernel), samples.y, samples.labels(), kernel)
 
 
 def _decisions(part: Plan, trainer: Trainer, queries: Index) -> Vector:

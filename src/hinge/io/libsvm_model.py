@@ -134,7 +134,7 @@ class LibsvmModel:
             top = int(serials.max(initial=0))
             if top >= X.shape[1]:
                 raise ValueError(f"the model needs kernel values with training sample {top}; rows end before it")
-            columns = sp.csc_array(X)[:, serials].toarray()
+            columns = dense_columns(X, serials)
             everyone = np.arange(len(serials))
             for a, b in pairwise(starts):
                 empty = np.empty((b - a, 0))
@@ -157,7 +157,7 @@ class LibsvmModel:
 
     def serials(self) -> NDArray[np.int64]:
         """Serial numbers of the support vectors of a precomputed kernel, counted from 1."""
-        return np.asarray(self.vectors[:, [0]].toarray()[:, 0]).astype(np.int64)
+        return dense_columns(self.vectors, np.array([0]))[:, 0].astype(np.int64)
 
 
 def pairs_of(n_classes: int) -> list[tuple[int, int]]:
@@ -184,11 +184,28 @@ def with_common_columns(first: Any, second: Any) -> tuple[Any, Any]:
            [3., 0.]]))
     """
     used = np.union1d(first.indices, second.indices)
-    parts = []
-    for part in (first, second):
-        places = np.searchsorted(used, part.indices)
-        parts.append(sp.csr_array((part.data, places, part.indptr), shape=(part.shape[0], len(used))))
+    parts = [_only(used, first), _only(used, second)]
     n_places = sum(part.shape[0] for part in parts) * len(used)
     if 4 * (parts[0].nnz + parts[1].nnz) >= n_places:
         return parts[0].toarray(), parts[1].toarray()
     return parts[0], parts[1]
+
+
+def dense_columns(rows: Any, wanted: NDArray[Any]) -> Vector:
+    """Return some columns of a CSR matrix as a dense array, at a cost bounded by what the matrix holds.
+
+    Examples
+    --------
+    >>> dense_columns(sp.csr_matrix([[0, 5.0, 0, 7.0]]), np.array([3, 0, 3]))
+    array([[7., 0., 7.]])
+    """
+    if rows.shape[1] > rows.nnz + len(wanted):  # SciPy takes memory for every column there could be
+        used = np.union1d(rows.indices, wanted)
+        rows, wanted = _only(used, rows), np.searchsorted(used, wanted)
+    return np.ascontiguousarray(rows[:, wanted].toarray(), np.float64)
+
+
+def _only(columns: NDArray[Any], rows: Any) -> Any:
+    """Return a CSR matrix with some of its columns, in rising order; the others must be empty."""
+    places = np.searchsorted(columns, rows.indices)
+    return sp.csr_array((rows.data, places, rows.indptr), shape=(rows.shape[0], len(columns)))

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from hinge.io.atomic import atomic_write
-from hinge.io.libsvm_model import KERNEL_TYPES, MOST_DEGREE, SVM_TYPES, LibsvmModel
+from hinge.io.libsvm_model import KERNEL_TYPES, MOST_DEGREE, SVM_TYPES, LibsvmModel, dense_columns
 from hinge.io.svmlight import read_data
 from hinge.io.svmlight_errors import DataFileError, malformed
 from hinge.kernels import Kernel
@@ -245,7 +245,7 @@ class _Reader:
         return numbers, io.BytesIO(b"".join(rest))
 
     def _check_serials(self, vectors: Any) -> None:
-        column = vectors[:, [0]].toarray()[:, 0]
+        column = dense_columns(vectors, np.array([0]))[:, 0]
         if not ((column >= 1) & (column <= _MOST_INTEGER) & (column == np.floor(column))).all():
             self.fail("every support vector of a precomputed kernel is 0:serial, a whole number from 1", 0)
         if vectors.shape[1] > 1 and (vectors.indices > 0).any():
