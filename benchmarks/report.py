@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
 from benchmarks.cases import CACHE_MB, SLACK, TOL
 from benchmarks.machine import PACKAGES
-from benchmarks.run import Record, read_records
+from benchmarks.run import Record, append_record, read_records
 from benchmarks.sections import RENDER, Section
 from benchmarks.summary import figures, speedup
 
@@ -64,8 +63,7 @@ def remark(out: Path, section: str, case: str, text: str) -> None:
     path = out / f"{section}.jsonl"
     if all(record.get("case") != case for record in read_records(path)):
         raise SystemExit(f"{path.name} holds no results of {case!r} to remark on")
-    with path.open("a") as file:
-        file.write(json.dumps({"section": section, "kind": "remark", "case": case, "text": text}) + "\n")
+    append_record(path, {"section": section, "kind": "remark", "case": case, "text": text})
 
 
 def _verdicts(found: dict[str, list[Record]]) -> str:

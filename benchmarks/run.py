@@ -89,8 +89,7 @@ class Bench:
         """Add a result."""
         record = {"section": self.section, "kind": "run", **record}
         self.records.append(record)
-        with self.path.open("a") as file:
-            file.write(json.dumps(record) + "\n")
+        append_record(self.path, record)
         self.console.print(f"  {_one_line(record)}", markup=False, highlight=False)
 
     # ------------------------------------------------------------------ cases
@@ -229,6 +228,12 @@ def read_records(path: Path) -> list[Record]:
     if not path.exists():
         return []
     return [json.loads(line) for line in path.read_text().splitlines() if line]
+
+
+def append_record(path: Path, record: Record) -> None:
+    """Add a result to a file of results."""
+    with path.open("a") as file:
+        file.write(json.dumps(record) + "\n")
 
 
 def _identity(case: Case, contender: Contender) -> Record:

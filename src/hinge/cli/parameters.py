@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge.cli.options import Parsed
-from hinge.io.libsvm_model import KERNEL_TYPES, MOST_DEGREE, SVM_TYPES, SvmType
+from hinge.io.libsvm_model import CLASSIFIERS, KERNEL_TYPES, MOST_DEGREE, REGRESSIONS, SVM_TYPES, SvmType
 from hinge.kernels import Kernel
 
 _MEGABYTE = 2**20
@@ -71,12 +71,12 @@ class Parameters:
     @property
     def is_classifier(self) -> bool:
         """Whether classes are told apart."""
-        return self.svm_type in ("c_svc", "nu_svc")
+        return self.svm_type in CLASSIFIERS
 
     @property
     def is_regression(self) -> bool:
         """Whether numbers are predicted."""
-        return self.svm_type in ("epsilon_svr", "nu_svr")
+        return self.svm_type in REGRESSIONS
 
     @property
     def validation_tolerance(self) -> float:

@@ -23,6 +23,8 @@ from hinge.problem import Vector
 SvmType = Literal["c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr"]
 
 SVM_TYPES: tuple[SvmType, ...] = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")
+CLASSIFIERS: tuple[SvmType, ...] = ("c_svc", "nu_svc")
+REGRESSIONS: tuple[SvmType, ...] = ("epsilon_svr", "nu_svr")
 
 #: LIBSVM's names of the kernels, in the order of its ``-t``, and ours.
 KERNEL_TYPES = {
@@ -82,12 +84,12 @@ class LibsvmModel:
     @property
     def is_classifier(self) -> bool:
         """Whether the model tells classes apart."""
-        return self.svm_type in ("c_svc", "nu_svc")
+        return self.svm_type in CLASSIFIERS
 
     @property
     def is_regression(self) -> bool:
         """Whether the model predicts numbers."""
-        return self.svm_type in ("epsilon_svr", "nu_svr")
+        return self.svm_type in REGRESSIONS
 
     @property
     def has_probabilities(self) -> bool:

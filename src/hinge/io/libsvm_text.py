@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from hinge.io.atomic import atomic_write
-from hinge.io.libsvm_model import KERNEL_TYPES, MOST_DEGREE, SVM_TYPES, LibsvmModel, dense_columns
+from hinge.io.libsvm_model import CLASSIFIERS, KERNEL_TYPES, MOST_DEGREE, SVM_TYPES, LibsvmModel, dense_columns
 from hinge.io.svmlight import read_data
 from hinge.io.svmlight_errors import DataFileError, malformed
 from hinge.kernels import Kernel
@@ -144,7 +144,7 @@ class _Reader:
 
     def _check_header(self) -> None:
         header = self.header
-        is_classifier = header.get("svm_type") in ("c_svc", "nu_svc")
+        is_classifier = header.get("svm_type") in CLASSIFIERS
         uses_gamma = header.get("kernel_type") in ("polynomial", "rbf", "sigmoid")
         needed = ["svm_type", "kernel_type", "nr_class", "total_sv", "rho"]
         needed += ["label", "nr_sv"] if is_classifier else []

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from hinge.io.libsvm_model import KERNEL_TYPES, LibsvmModel, SvmType
+from hinge.io.libsvm_model import CLASSIFIERS, KERNEL_TYPES, LibsvmModel, SvmType
 from hinge.io.libsvm_text import ModelFileError, read_libsvm_model, write_libsvm_model
 from hinge.model import Model
 from hinge.multiclass import by_opponent, duels
@@ -122,7 +122,7 @@ def _to_libsvm(estimator: Any) -> LibsvmModel:
     if model.kernel.label not in KERNEL_TYPES.values():
         raise ModelFileError(f"LIBSVM's format has no {model.kernel.label} kernel")
     vectors = _indexed(model)
-    if svm_type in ("c_svc", "nu_svc"):
+    if svm_type in CLASSIFIERS:
         return _classifier_to_libsvm(estimator, svm_type, model, vectors)
     scale = getattr(estimator, "noise_scale_", None)
     marks = getattr(estimator, "density_marks_", None)

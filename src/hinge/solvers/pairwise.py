@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from hinge.jit import compiled, larger, smaller
-from hinge.samples import Index
 
 MVP, SECOND_ORDER, MG, HMG = 0, 1, 2, 3
 
@@ -40,11 +39,6 @@ _SEARCHED = 256
 
 # HMG's η: how near to its bounds, relative to the box, a variable counts as being there.
 _ETA = 1e-8
-
-
-def no_pair(n_groups: int) -> Index:
-    """Return what `optimise` takes for the last pairs when there are none yet."""
-    return np.full((max(n_groups, 1), 2), -1, dtype=np.int64)
 
 
 @compiled

@@ -18,9 +18,8 @@ from hinge.problem import Vector
 from hinge.samples import Index
 from hinge.solvers.block import solve_block
 from hinge.solvers.lagging import Lagging
-from hinge.solvers.pairwise import no_pair
 from hinge.solvers.run import Run, Stop
-from hinge.solvers.smo import solve_smo
+from hinge.solvers.smo import no_pair, solve_smo
 from hinge.solvers.state import State
 from hinge.solvers.working_set import ONE_SET
 from hinge.threads import Cancelled
@@ -177,7 +176,7 @@ def shrinking_smo(state: State, tol: float, run: Run) -> None:
     Stop
         As `solve_smo`.
     """
-    pair = no_pair(state.problem.n_groups)
+    pair = no_pair(state, run)
     has_looked_again = not run.settings.shrinking
     period = min(state.problem.n_variables, _STEPS_PER_ROUND)
     while not solve_smo(state, tol, run, pair, period):
@@ -188,12 +187,12 @@ def shrinking_smo(state: State, tol: float, run: Run) -> None:
             continue
         with ActiveSet(state, keep) as active:
             has_looked_again = _pairs_on(active, tol, run, has_looked_again)
-        pair[:] = -1
+        pair = no_pair(state, run)
 
 
 def _pairs_on(active: ActiveSet, tol: float, run: Run, has_looked_again: bool) -> bool:
     """Take pair steps on an active set that grows ever smaller; return whether it ended to look at all again."""
-    pair = no_pair(active.part.problem.n_groups)
+    pair = no_pair(active.part, run)
     period = min(active.part.problem.n_variables, _STEPS_PER_ROUND)
     while not solve_smo(active.part, tol, run, pair, period):
         if not has_looked_again and active.part.violation() <= _UNSHRINK_FACTOR * tol:
@@ -201,7 +200,7 @@ def _pairs_on(active: ActiveSet, tol: float, run: Run, has_looked_again: bool) -
         keep = _unsettled(active.part)
         if len(keep) <= _WORTHWHILE * active.part.gram.n:
             active.narrow(keep)
-            pair[:] = -1
+            pair = no_pair(active.part, run)
     return has_looked_again
 
 

@@ -25,7 +25,14 @@ _PREFETCHED, _PREFETCHED_DEAR = 16, 3
 _SLOTS_PER_PREFETCH = 16  # in a small cache guesses would push out what is known to be needed
 
 
-def solve_smo(state: State, tol: float, run: Run, pair: Index, max_steps: int) -> bool:
+def no_pair(state: State, run: Run) -> Index | None:
+    """Return what `solve_smo` takes for the last pairs when there are none yet."""
+    if RULES[run.settings.rule] < pairwise.MG:
+        return None
+    return np.full((max(state.problem.n_groups, 1), 2), -1, dtype=np.int64)
+
+
+def solve_smo(state: State, tol: float, run: Run, pair: Index | None, max_steps: int) -> bool:
     """Take up to ``max_steps`` pair steps; return whether the violation came down to ``tol``.
 
     Parameters
@@ -36,8 +43,8 @@ def solve_smo(state: State, tol: float, run: Run, pair: Index, max_steps: int) -
         Largest violation allowed.
     run : Run
         Limits.
-    pair : int64 array of shape (max(n_groups, 1), 2)
-        The last pair of each group, -1 where there is none; changed in place.
+    pair : int64 array of shape (max(n_groups, 1), 2) or None
+        The last pair of each group, -1 where there is none; changed in place. None for a rule without memory.
     max_steps : int
         Return after this many steps in any case.
 
