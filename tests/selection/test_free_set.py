@@ -131,6 +131,13 @@ def test_nothing_free_is_no_free_set():
         FreeSet(K, problem, beta)
 
 
+def test_a_negative_definite_kernel_is_refused_in_silence(capfd):
+    _, y = data(20)
+    with pytest.raises(LinAlgError, match="singular"):
+        FreeSet(-np.eye(20), c_svc(y, 1.0), np.where(y > 0, 0.5, -0.5))
+    assert capfd.readouterr() == ("", "")  # LAPACK has its own ways to complain
+
+
 @pytest.mark.parametrize("make", [lambda y, C: c_svc(y, C), lambda y, C: nu_svr(y, C, 0.4)])
 def test_a_chain_in_any_order_gives_certified_answers(make):
     X, y = data(120, repeated=10)

@@ -114,9 +114,11 @@ class FreeSet:
         # The transpose is the same matrix, in the order that LAPACK overwrites without a copy.
         factor, order, rank, _ = dpstrf(matrix.T, lower=1, tol=limit, overwrite_a=1)
         free = free[order[:rank] - 1]
-        lower, failure = dpotri(factor[:rank, :rank], lower=1, overwrite_c=1)
         marks = np.equal.outer(problem.group[free], np.arange(n_groups)).astype(np.float64)
-        if failure or rank == 0 or not marks.any(axis=0).all():
+        # LAPACK would print of an empty matrix, to standard output, that it is none.
+        is_regular = rank > 0 and bool(marks.any(axis=0).all())
+        lower, failure = dpotri(factor[:rank, :rank], lower=1, overwrite_c=1) if is_regular else (factor, 1)
+        if failure:
             raise LinAlgError("the kernel matrix of the free variables is singular")
         self._make_room(rank)
         size = n_groups + rank
