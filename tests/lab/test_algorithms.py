@@ -40,7 +40,8 @@ COVERED = {
 CRAWLERS = ("gradient-projection", "decomposition-gradient-projection", "projected-gradient", "coordinate-ascent")
 CRAWLERS += ("platt-fixed-threshold", "platt", "svm-light")
 
-TOLERANCES = {**dict.fromkeys(CRAWLERS, 1e-4), "interior-point": 1e-5, "decomposition-interior-point": 1e-5}
+# An interior point's accuracy is that of the objective; where the best is nothing, a violation is only its root.
+TOLERANCES = {**dict.fromkeys(CRAWLERS, 1e-4), "interior-point": 1e-4, "decomposition-interior-point": 1e-4}
 
 
 @pytest.mark.parametrize(
@@ -78,7 +79,8 @@ def test_report_and_trace_describe_the_run(name, data):
     last = (report.iterations, report.kernel_evaluations, report.objective, report.violation)
     assert last == (trace.iterations[-1], trace.kernel_evaluations[-1], trace.objective[-1], trace.violation[-1])
     if name != "projected-gradient":  # whose objective may rise on the way
-        assert np.all(np.diff(trace.objective) <= 1e-9 * (1 + np.abs(trace.objective[1:])))
+        rounded = 1e-5 if report.precision == "single" else 1e-9  # the last point alone is computed anew
+        assert np.all(np.diff(trace.objective) <= rounded * (1 + np.abs(trace.objective[1:])))
 
 
 @pytest.mark.parametrize(
