@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from strategies import Case
 
 from hinge import Gram, Kernel, Settings, solve
 from hinge.formulations import c_svc
@@ -36,3 +37,16 @@ def test_other_rules_converge(rule, start):
     problem, solution = run(rule, tol=1e-9, start=start)
     assert_solved(solution, problem, K, 1e-9)
     np.testing.assert_allclose(solution.beta, OPTIMUM, rtol=1e-8)
+
+
+def test_ties_and_a_cache_of_three_rows_do_not_ask_for_rows_without_end():
+    """Between two requests for rows nothing may change that would ask for others."""
+    case = Case(
+        formulation="hard_margin", storage="csr_matrix", kernel="rbf", spread="normal", weighting="none", n=34,
+        d=2, C=10.0, gamma=2.0, coef0=1.0, degree=3, seed=14728,
+    )  # fmt: skip
+    gram = case.gram(cache_bytes=1, precision="double")
+    settings = Settings(solver="smo", rule="mg", tol=1e-6, shrinking=False, time_limit=20)
+    solution = solve(case.problem, gram, settings)
+    assert_solved(solution, case.problem, case.K, 1e-6)
+    assert solution.report.outer_steps <= 2 * solution.report.iterations

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
-from strategies import FORMULATIONS, KERNELS, cases, dual_problem
+from strategies import FORMULATIONS, KERNELS, Case, cases, dual_problem
 
 from hinge import Gram, Kernel, Settings, lab
 from hinge.formulations import c_svc, epsilon_svr, nu_svc
@@ -222,6 +222,16 @@ def test_a_problem_of_another_size_is_refused():
 def test_two_groups_name_the_way_out():
     with pytest.raises(ValueError, match=r"one group and a finite C: .*this problem has two groups"):
         lab.get("platt").solve(nu_svc(FOUR_LABELS), Gram(FOUR_POINTS, Kernel("linear")))
+
+
+def test_an_interior_point_needs_no_width_of_every_box():
+    case = Case(
+        formulation="nu_svr", storage="dense64", kernel="rbf", spread="grid", weighting="some zero", n=40, d=3,
+        C=10.0, gamma=0.5, coef0=0.0, degree=1, seed=25654,
+    )  # fmt: skip
+    assert (case.problem.lo == case.problem.hi).any()
+    solution = lab.get("interior-point").solve(case.problem, case.gram(), Settings(tol=1e-5)).solution
+    assert_solved(solution, case.problem, case.K, 1e-5)
 
 
 def test_without_clarabel_the_remedy_is_named(monkeypatch):

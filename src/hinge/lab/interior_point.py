@@ -23,29 +23,31 @@ import scipy.sparse as sp
 
 from hinge.lab.course import ANY_GROUPS, laboratory
 from hinge.lab.subproblem import Subproblem, extract
+from hinge.optimality import violation_of
 from hinge.problem import DualProblem, Vector
 from hinge.report import Status
 from hinge.samples import Floats
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.state import State
 
-# Relative accuracies to try in turn until the violation is small enough; the last is about what doubles allow.
-_ACCURACIES = (1e-8, 1e-10, 1e-12)
+# Relative accuracies to try in turn until the violation is small enough, and how far to go to the nearest bound;
+# 1e-12 is about what doubles allow, and shorter steps finish where Clarabel gives up for want of progress.
+_ATTEMPTS = ((1e-8, 0.99), (1e-10, 0.99), (1e-12, 0.99), (1e-12, 0.9))
 
 
 def solve_quadratic_program(sub: Subproblem, tol: float) -> int:
     """Solve a subproblem in place; return the number of interior-point iterations."""
-    iterations = 0
-    start = sub.beta.copy()
-    for accuracy in _ACCURACIES:
-        answer = _clarabel(sub.kernel, sub.problem, accuracy)
-        iterations += answer.iterations
-        beta = _at_its_bounds(sub.problem, answer)
+    iterations, least = 0, np.inf
+    before = _objective(sub, sub.beta, sub.problem.v - sub.kernel @ sub.beta)
+    for accuracy, step_fraction in _ATTEMPTS:
+        beta, taken = _minimise(sub.kernel, sub.problem, accuracy, step_fraction)
+        iterations += taken
         residual = sub.problem.v - sub.kernel @ beta
-        if _objective(sub, beta, residual) <= _objective(sub, start, sub.problem.v - sub.kernel @ start):
-            sub.beta[:], sub.residual[:] = beta, residual
-            if sub.violation() <= tol:
-                break
+        violation = violation_of(sub.problem, beta, residual)
+        if violation < least and _objective(sub, beta, residual) <= before:
+            sub.beta[:], sub.residual[:], least = beta, residual, violation
+        if least <= tol:
+            break
     return iterations
 
 
@@ -53,22 +55,45 @@ def _objective(sub: Subproblem, beta: Vector, residual: Vector) -> float:
     return float(-0.5 * np.dot(beta, sub.problem.v + residual))
 
 
-def _clarabel(kernel: Floats, problem: DualProblem, accuracy: float) -> Any:
-    """Minimise ½ βᵀKβ − vᵀβ subject to Mβ = sums, β ≤ hi, −β ≤ −lo."""
+def _minimise(kernel: Floats, problem: DualProblem, accuracy: float, step_fraction: float) -> tuple[Vector, int]:
+    """Minimise ½ βᵀKβ − vᵀβ subject to Mβ = sums, β ≤ hi, −β ≤ −lo; return β and the number of iterations.
+
+    Variables whose box has no width are left out: with them there would be no interior.
+    """
+    wide = problem.lo < problem.hi
+    n, g = int(wide.sum()), problem.n_groups
+    beta = np.where(wide, 0.0, problem.lo)
+    if n == 0:
+        return beta, 0
+    members = np.equal.outer(np.arange(g), problem.group).astype(np.float64)
+    constraints = sp.vstack([sp.csc_matrix(members[:, wide]), sp.identity(n), -sp.identity(n)], format="csc")
+    limits = np.concatenate([problem.sums - members @ beta, problem.hi[wide], -problem.lo[wide]])
+    linear = (kernel @ beta - problem.v)[wide]
+    program = (kernel[np.ix_(wide, wide)], linear, constraints, limits)
+    answer = _clarabel(*program, g, accuracy, step_fraction)
+    value, slack, dual = (np.asarray(values) for values in (answer.x, answer.s, answer.z))
+    is_at_hi, is_at_lo = slack[g : g + n] < dual[g : g + n], slack[g + n :] < dual[g + n :]
+    beta[wide] = np.where(is_at_hi, problem.hi[wide], np.where(is_at_lo, problem.lo[wide], value))
+    return problem.near(beta), int(answer.iterations)
+
+
+def _clarabel(
+    quadratic: Floats, linear: Vector, constraints: Any, limits: Vector, n_equations: int, accuracy: float,
+    step_fraction: float,
+) -> Any:  # fmt: skip
+    """Minimise ½ xᵀQx + qᵀx subject to Ax ≤ b, where the first rows of A are equations."""
     clarabel = _load_clarabel()
-    n = problem.n_variables
-    members = np.equal.outer(np.arange(problem.n_groups), problem.group).astype(np.float64)
-    constraints = sp.vstack([sp.csc_matrix(members), sp.identity(n), -sp.identity(n)], format="csc")
-    limits = np.concatenate([problem.sums, problem.hi, -problem.lo])
-    cones = [clarabel.NonnegativeConeT(2 * n)]
-    if problem.n_groups:
-        cones.insert(0, clarabel.ZeroConeT(problem.n_groups))
+    cones = [clarabel.NonnegativeConeT(len(limits) - n_equations)]
+    if n_equations:
+        cones.insert(0, clarabel.ZeroConeT(n_equations))
     options = clarabel.DefaultSettings()
     options.verbose = False
     options.direct_solve_method = "faer"  # a dense matrix wants a blocked factorisation
+    options.max_step_fraction = step_fraction
     options.tol_gap_abs = options.tol_gap_rel = options.tol_feas = accuracy
-    quadratic = sp.csc_matrix(np.triu(kernel))
-    return clarabel.DefaultSolver(quadratic, -problem.v, constraints, limits, cones, options).solve()
+    return clarabel.DefaultSolver(
+        sp.csc_matrix(np.triu(quadratic)), linear, constraints, limits, cones, options
+    ).solve()
 
 
 def _load_clarabel() -> Any:
@@ -76,16 +101,6 @@ def _load_clarabel() -> Any:
         return importlib.import_module("clarabel")
     except ImportError as error:
         raise ImportError("the general QP solver needs Clarabel: pip install hinge[lab]") from error
-
-
-def _at_its_bounds(problem: DualProblem, answer: Any) -> Vector:
-    """Return the feasible point that the interior one stands for."""
-    n, g = problem.n_variables, problem.n_groups
-    beta, slack, dual = (np.asarray(values) for values in (answer.x, answer.s, answer.z))
-    to_hi, to_lo = slack[g : g + n], slack[g + n :]
-    pull_hi, pull_lo = dual[g : g + n], dual[g + n :]
-    beta = np.where(to_hi < pull_hi, problem.hi, np.where(to_lo < pull_lo, problem.lo, beta))
-    return problem.near(beta)
 
 
 def interior_point(state: State, tol: float, run: Run) -> None:

@@ -74,7 +74,8 @@ def solve_smo(state: State, tol: float, run: Run, pair: Index | None, max_steps:
             raise Stop(Status.INFEASIBLE)
         if code == pairwise.STUCK or state.is_lost(violation):
             raise Stop(Status.STALLED)
-        run.objective += stretch(state)
+        if steps:  # else rounding alone would change r, and with it the rows that are asked for, without end
+            run.objective += stretch(state)
         run.check(violation, gram.n)
         if code == pairwise.NEEDS_ROWS:
             _fetch(state, [row for row in (first, second) if row >= 0])
