@@ -224,6 +224,15 @@ def test_two_groups_name_the_way_out():
         lab.get("platt").solve(nu_svc(FOUR_LABELS), Gram(FOUR_POINTS, Kernel("linear")))
 
 
+def test_projected_gradients_do_not_go_round_in_a_circle():
+    case = Case(
+        formulation="nu_svr", storage="dense64", kernel="linear", spread="bits", weighting="none", n=13, d=1,
+        C=1.0, gamma=2.0, coef0=0.0, degree=3, seed=698,
+    )  # fmt: skip
+    traced = lab.get("projected-gradient").solve(case.problem, case.gram(), Settings(tol=1e-4, max_iter=5000))
+    assert_solved(traced.solution, case.problem, case.K, 1e-4)
+
+
 def test_an_interior_point_needs_no_width_of_every_box():
     case = Case(
         formulation="nu_svr", storage="dense64", kernel="rbf", spread="grid", weighting="some zero", n=40, d=3,

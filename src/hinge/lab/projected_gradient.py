@@ -4,8 +4,8 @@ Idea. Go along the gradient and come back to the feasible set by the nearest poi
 that is ``clip(β − λ, lo, hi)`` with one λ a group. How far to go before projecting follows the last step
 (Barzilai & Borwein): with y = Ks the inverse curvatures sᵀs / sᵀy and sᵀy / yᵀy in turn (Dai & Fletcher). That
 is what makes the method usable, and it only works if the objective may rise now and then: the whole way to the
-projected point is taken unless that is worse than the worst of the last points, and then the best point of the
-way (the nonmonotone search of Grippo, Lampariello & Lucidi).
+projected point is taken unless that is no better than the worst of the last points, and then the best point of
+the way (the nonmonotone search of Grippo, Lampariello & Lucidi).
 
 Cost. A kernel row for each variable that moves, at every step: at first all of them. The projection sorts.
 
@@ -25,7 +25,11 @@ from hinge.solvers.run import Run, Stop
 from hinge.solvers.state import State
 
 _LONGEST = 1e10
-_REMEMBERED = 100
+_REMEMBERED = 30
+
+# The share of the slope by which a point must be better than the worst of the last ones: without it the method can
+# go round in a circle for ever.
+_SUFFICIENT = 1e-4
 
 
 def projected_gradient(state: State, tol: float, run: Run) -> None:
@@ -47,7 +51,7 @@ def projected_gradient(state: State, tol: float, run: Run) -> None:
             raise Stop(Status.STALLED)
         image = np.tile(state.product(moving, way[moving]), problem.n_variables // problem.n_samples)
         curvature = float(np.dot(way, image))
-        is_good_enough = run.objective + 0.5 * curvature - slope < max(recent)
+        is_good_enough = run.objective + 0.5 * curvature - slope < max(recent) - _SUFFICIENT * slope
         share = 1.0 if is_good_enough else min(1.0, slope / curvature)
         state.beta = target if share == 1.0 else beta + share * way
         state.residual = residual - share * image
