@@ -17,14 +17,15 @@ from numpy.typing import NDArray
 
 from hinge import accumulate
 from hinge.cache import RowCache
+from hinge.given import CalledKernel, GivenGram
 from hinge.image import image, image_of_first
 from hinge.kernels import Kernel
 from hinge.memory import default_cache_bytes
-from hinge.precision import choose_precision
-from hinge.samples import CalledKernel, DenseSamples, FeatureRows, Floats, GivenGram, Index, Samples, SparseSamples
+from hinge.precision import choose_precision, store
+from hinge.samples import DenseSamples, FeatureRows, Floats, Index, Samples, SparseSamples
 from hinge.square import Workspace, fill_from_rows, fill_square
 from hinge.threads import Team, blas_on_one_thread
-from hinge.tiles import Panel, Tiles
+from hinge.tiles import Tiles
 
 Precision = Literal["auto", "single", "double"]
 
@@ -114,11 +115,9 @@ class Gram:
     ) -> None:
         if cache_bytes is not None and cache_bytes <= 0:
             raise ValueError(f"cache_bytes must be positive, got {cache_bytes}")
-        samples = kernel.store(X)
+        samples = store(X, kernel)
         if samples.n == 0:
             raise ValueError("X has no rows: at least one sample is needed")
-        if kernel.label == "rbf" and isinstance(samples, DenseSamples):
-            samples = samples.centered()
         self.cache_bytes = default_cache_bytes() if cache_bytes is None else int(cache_bytes)
         self.team = Team(1 if isinstance(samples, CalledKernel) else threads)
         self.counts = Counts()
@@ -129,7 +128,7 @@ class Gram:
             raise ValueError("kernel values overflow; scale the features, or lower degree, gamma or coef0")
         choice = choose_precision(samples, kernel, self.diagonal, precision)
         if choice.statistic == "l2":
-            samples = kernel.store(X)  # differences need no centre, and moving to it would round
+            samples = kernel.store(X, skip_zeros=False)  # differences need no centre; moving to it would round
         self._set(samples, kernel, choice.dtype, choice.statistic)
 
     def _set(self, samples: Samples, kernel: Kernel, dtype: Any, statistic: Any) -> None:
@@ -366,9 +365,6 @@ class Gram:
     def _tiles_of(self, index: Index, dtype: Any) -> Tiles:
         return Tiles(self.samples.take(index, dtype), self.kernel, dtype, self.statistic)
 
-    def _chunks(self, index: Index) -> list[tuple[Panel, slice]]:
-        return [(self._tiles.panel(index[piece]), piece) for piece in self._tiles.pieces(len(index))]
-
     def _through_rows(self, index: Index, step: NDArray[np.float64]) -> NDArray[np.float64]:
         slots = self.cache.find(index)
         known = slots >= 0
@@ -376,18 +372,18 @@ class Gram:
         kept = self._slots_for(fresh)
         known_slots, known_step = slots[known], step[known].astype(self.dtype)
         change = np.zeros(self.n)
-        chunks = self._chunks(fresh)
 
-        def work(start: int, stop: int) -> None:
-            part = change[start:stop]
-            accumulate.add_rows(self.cache.rows[:, start:stop], known_slots, known_step, part)
-            for panel, piece in chunks:
-                tile = self._tiles.values(panel, start, stop)
-                part += fresh_step[piece] @ tile
-                accumulate.keep_rows(tile, kept[piece], self.cache.rows[:, start:stop])
+        def add_known(start: int, stop: int) -> None:
+            rows = self.cache.rows[:, start:stop]
+            accumulate.add_rows(rows, known_slots, known_step, change[start:stop])
+
+        def add_fresh(start: int, stop: int, tile: Floats, piece: slice) -> None:
+            change[start:stop] += fresh_step[piece] @ tile
+            accumulate.keep_rows(tile, kept[piece], self.cache.rows[:, start:stop])
 
         try:
-            self.team.share(self.n, self._tiles.width, work, self._tiles.seconds(len(index) * self.n))
+            self.team.share(self.n, self._tiles.width, add_known, self._tiles.seconds(len(known_slots) * self.n))
+            self._tiles.visit(fresh, self.team, add_fresh)
         except BaseException:
             self.cache.discard(fresh)
             raise
@@ -403,15 +399,11 @@ class Gram:
         return slots
 
     def _fill_or_discard(self, index: Index, slots: Index) -> None:
-        chunks = self._chunks(index)
-
-        def work(start: int, stop: int) -> None:
-            for panel, piece in chunks:
-                tile = self._tiles.values(panel, start, stop)
-                accumulate.keep_rows(tile, slots[piece], self.cache.rows[:, start:stop])
+        def keep(start: int, stop: int, tile: Floats, piece: slice) -> None:
+            accumulate.keep_rows(tile, slots[piece], self.cache.rows[:, start:stop])
 
         try:
-            self.team.share(self.n, self._tiles.width, work, self._tiles.seconds(len(index) * self.n))
+            self._tiles.visit(index, self.team, keep)
         except BaseException:
             self.cache.discard(index)
             raise

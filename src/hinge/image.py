@@ -17,14 +17,12 @@ _SUMS_PER_THREAD = 4
 def image(tiles: Tiles, source: Samples, support: Index, coefficients: Floats, team: Team) -> NDArray[np.float64]:
     """Return Σ coefficient · k(support, ·) at the samples of ``tiles``; the support is of ``source``."""
     result = np.zeros(tiles.samples.n)
-    chunks = [(tiles.panel(support[piece], source), piece) for piece in tiles.pieces(len(support))]
 
-    def work(start: int, stop: int) -> None:
-        for panel, piece in chunks:
-            result[start:stop] += coefficients[piece] @ tiles.values(panel, start, stop)
+    def add(start: int, stop: int, tile: Floats, piece: slice) -> None:
+        result[start:stop] += coefficients[piece] @ tile
 
     with blas_on_one_thread():
-        team.share(tiles.samples.n, tiles.width, work, tiles.seconds(tiles.samples.n * len(support)))
+        tiles.visit(support, team, add, source)
     return result
 
 

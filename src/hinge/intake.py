@@ -8,20 +8,23 @@ import numpy as np
 import scipy.sparse as sp
 
 from hinge import products
-from hinge.samples import READ_ROWS, BitSamples, DenseSamples, Floats, GivenGram, Samples, SparseSamples
+from hinge.given import GivenGram
+from hinge.samples import READ_ROWS, BitSamples, DenseSamples, Floats, Samples, SparseSamples
 
 # 0/1 features are packed when comparing words costs less than walking the non-zeros of a row.
 _WORDS_PER_NONZERO = 1.0
 _ALWAYS_PACK_WORDS = 8
 
-# From this share of non-zeros on, a dense matrix product is faster than a walk over the non-zeros.
-_DENSE_SHARE = 0.1
+# From this share of non-zeros on, a dense matrix product is faster than a walk over the non-zeros: sooner where
+# features are few.
+_DENSE_SHARE, _DENSE_SHARE_OF_FEW = 0.25, 0.1
+_MANY_FEATURES = 128
 
 
-def as_samples(X: Any, pack: bool = True) -> Samples:
+def as_samples(X: Any, pack: bool = True, skip_zeros: bool = True) -> Samples:
     """Choose the storage for a data matrix: packed bits where every value is 0 or 1, else CSR or dense.
 
-    ``pack=False`` keeps bits as they come.
+    ``pack=False`` keeps dense data dense and CSR data CSR; ``skip_zeros=False`` takes CSR only for the sparsest.
 
     Examples
     --------
@@ -39,16 +42,20 @@ def as_samples(X: Any, pack: bool = True) -> Samples:
             matrix.sum_duplicates()
         _refuse_nonfinite(matrix.data, "X")
         packed = _packed_sparse(matrix) if pack else None
-        if packed is None and pack and matrix.nnz > _DENSE_SHARE * matrix.shape[0] * matrix.shape[1]:
+        if packed is None and pack and matrix.nnz > _dense_from(matrix.shape, skip_zeros):
             return DenseSamples(matrix.toarray())
-        return packed or SparseSamples(matrix)
+        return packed or SparseSamples.of(matrix)
     rows = np.asarray(X)
     if rows.dtype not in (np.float32, np.float64):
         rows = rows.astype(np.float64)
     if rows.ndim != 2:
         raise ValueError(f"X must be a matrix with one row per sample, got {rows.ndim} dimension(s)")
+    rows = np.ascontiguousarray(rows)
     _refuse_nonfinite(rows, "X")
-    return (_packed_dense(rows) if pack else None) or DenseSamples(rows)
+    packed = _packed_dense(rows) if pack else None
+    if packed is None and pack and skip_zeros and _is_mostly_zero(rows):
+        return SparseSamples.of(rows)
+    return packed or DenseSamples(rows)
 
 
 def given_gram(matrix: Any) -> GivenGram:
@@ -94,6 +101,19 @@ def _refuse_nonfinite(values: Floats, name: str) -> None:
     if len(bad):
         where = f" (first at position {tuple(int(k) for k in bad[0])})"
         raise ValueError(f"{name} contains NaN or infinity{where}; remove or impute these values first")
+
+
+def _dense_from(shape: tuple[int, int], skip_zeros: bool) -> float:
+    """Number of non-zeros from which on dense storage is the better one."""
+    share = _DENSE_SHARE if skip_zeros and shape[1] >= _MANY_FEATURES else _DENSE_SHARE_OF_FEW
+    return share * shape[0] * shape[1]
+
+
+def _is_mostly_zero(rows: Floats) -> bool:
+    """Whether dense data is better stored without its zeros."""
+    if rows.shape[1] < _MANY_FEATURES:
+        return False
+    return products.count_nonzeros(rows, np.zeros(len(rows) + 1, np.int64)) <= _dense_from(rows.shape, True)
 
 
 def _worth_packing(n_features: int, nonzeros_per_row: float) -> bool:

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge.exponential import exp32, exp64
+from hinge.given import CalledKernel
 from hinge.intake import as_samples, given_gram
 from hinge.jit import compiled_exactly
-from hinge.samples import CalledKernel, Floats, Samples, Statistic
+from hinge.samples import Floats, Samples, Statistic
 
 KERNELS = ("linear", "poly", "rbf", "sigmoid", "laplacian", "chi2", "precomputed")
 
@@ -82,14 +83,15 @@ class Kernel:
             return self.coef0 >= 0
         return self.label in ("linear", "rbf", "laplacian", "chi2")
 
-    def store(self, X: Any) -> Samples:
-        """Choose the storage in which this kernel compares the rows of X."""
+    def store(self, X: Any, skip_zeros: bool = True) -> Samples:
+        """Choose the storage in which this kernel compares the rows of X; see `as_samples` for ``skip_zeros``."""
         if self.label == "precomputed":
             return given_gram(X)
         if callable(self.name):
             rows = X if hasattr(X, "shape") else np.asarray(X)
             return CalledKernel(rows, self.name)
-        samples = as_samples(X, pack=self.label != "linear")  # a weight vector needs the features themselves
+        # A weight vector needs the features themselves.
+        samples = as_samples(X, pack=self.label != "linear", skip_zeros=skip_zeros)
         if self.label == "chi2" and samples.has_negatives():
             raise ValueError("the chi2 kernel needs features that are not negative; shift or rescale X first")
         return samples

@@ -9,14 +9,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from hinge.given import CalledKernel
 from hinge.intake import as_samples
 from hinge.kernels import Kernel
-from hinge.samples import BitSamples, CalledKernel, DenseSamples, Floats, Samples, SparseSamples
+from hinge.precision import cancels
+from hinge.samples import BitSamples, DenseSamples, Floats, Samples, SparseSamples
 from hinge.threads import Team, blas_on_one_thread
 from hinge.tiles import Tiles
-
-_TILE_SUPPORT = 256
-_TILE_QUERIES = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,16 +78,13 @@ class Model:
         vectors, queries = _alike(self.kernel, self.support_vectors, X)
         tiles = Tiles(queries, self.kernel, dtype)
         coefficients = self.coefficients.astype(dtype)
-        pieces = [np.arange(k, min(k + _TILE_SUPPORT, vectors.n)) for k in range(0, vectors.n, _TILE_SUPPORT)]
-        panels = [tiles.panel(piece, vectors) for piece in pieces]
+        team = Team(1 if isinstance(queries, CalledKernel) else threads)
 
-        def work(start: int, stop: int) -> None:
-            for piece, panel in zip(pieces, panels, strict=True):
-                tile = tiles.values(panel, start, stop)
-                decisions[start:stop] += tile.T @ coefficients[:, piece].T
+        def add(start: int, stop: int, tile: Floats, piece: slice) -> None:
+            decisions[start:stop] += tile.T @ coefficients[:, piece].T
 
         with blas_on_one_thread():
-            Team(1 if isinstance(queries, CalledKernel) else threads).share(n, _TILE_QUERIES, work)
+            tiles.visit(np.arange(vectors.n), team, add, vectors)
         return decisions
 
     def weights(self) -> NDArray[np.float64]:
@@ -109,11 +105,13 @@ def _alike(kernel: Kernel, first: Any, second: Any) -> tuple[Samples, Samples]:
         return CalledKernel(first, kernel.name), CalledKernel(second, kernel.name)
     if sp.issparse(first) != sp.issparse(second):
         first, second = sp.csr_array(first), sp.csr_array(second)
-    stored = as_samples(first), as_samples(second)
-    if all(isinstance(samples, BitSamples) for samples in stored):
-        return stored
+    vectors, queries = as_samples(first), as_samples(second)
+    if isinstance(vectors, BitSamples) and isinstance(queries, BitSamples):
+        return vectors, queries
     if sp.issparse(first):
-        return SparseSamples(sp.csr_array(first)), SparseSamples(sp.csr_array(second))
+        return SparseSamples.of(sp.csr_array(first)), SparseSamples.of(sp.csr_array(second))
+    if isinstance(vectors, SparseSamples) and isinstance(queries, SparseSamples) and not cancels(vectors, kernel):
+        return vectors, queries
     rows: list[Floats] = [np.asarray(part) for part in (first, second)]
     center = rows[0].mean(axis=0, dtype=np.float64) if kernel.label == "rbf" else None
     return DenseSamples(rows[0], center), DenseSamples(rows[1], center)

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hinge.given import GivenGram
 from hinge.kernels import Kernel
-from hinge.samples import BitSamples, DenseSamples, GivenGram, Samples, Statistic
+from hinge.samples import BitSamples, DenseSamples, Samples, SparseSamples, Statistic
 from hinge.tiles import has_few_features
 
 # Largest error of a single-precision kernel value that the correction in double precision still absorbs.
@@ -52,9 +53,28 @@ def choose_precision(
         representable = float(np.abs(diagonal).max(initial=0.0)) < _LARGEST_IN_SINGLE
         # With z = √γ|x − y| the value changes by no more than 2z exp(−z²) < 1 times the change of z.
         terms = magnitude**0.5 if has_few_features(samples) else magnitude
-        accurate = terms * np.finfo(np.float32).eps <= _ERROR_ALLOWED_IN_SINGLE
-        wish = "single" if representable and accurate else "double"
+        wish = "single" if representable and _are_small(terms) else "double"
     return PrecisionChoice(np.float32 if wish == "single" else np.float64, statistic)
+
+
+def store(X: Any, kernel: Kernel) -> Samples:
+    """Choose the storage in which ``kernel`` compares the rows of X, as exactly as it can."""
+    samples = kernel.store(X)
+    if isinstance(samples, SparseSamples) and cancels(samples, kernel):
+        samples = kernel.store(X, skip_zeros=False)
+    if kernel.label == "rbf" and isinstance(samples, DenseSamples):
+        samples = samples.centered()
+    return samples
+
+
+def cancels(samples: SparseSamples, kernel: Kernel) -> bool:
+    """Whether samples are so far from zero that they had better be seen from their centre, zeros and all."""
+    return not _are_small(exponent_magnitude(samples, kernel))
+
+
+def _are_small(terms: float) -> bool:
+    """Whether the difference of ``terms`` can be taken in single precision."""
+    return terms * float(np.finfo(np.float32).eps) <= _ERROR_ALLOWED_IN_SINGLE
 
 
 def exponent_magnitude(samples: Samples, kernel: Kernel) -> float:

@@ -93,29 +93,45 @@ def number_features(
 
 
 @compiled
-def invert(
+def _write_strip(strip: Array, out: Array) -> None:
+    """Copy the transpose of ``strip``, as far as ``out`` goes."""
+    for w in range(out.shape[0]):
+        target = out[w]
+        for k in range(strip.shape[0]):
+            target[k] = strip[k, w]
+
+
+@compiled
+def take_rows(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    values: Array,
+    rows: NDArray[np.int64],
+    taken_indptr: NDArray[np.int64],
+    taken_indices: NDArray[np.int32],
+    taken_values: Array,
+) -> None:
+    """Copy ``rows`` of a CSR matrix to where ``taken_indptr`` says."""
+    for w in range(rows.shape[0]):
+        first, target = indptr[rows[w]], taken_indptr[w]
+        for k in range(taken_indptr[w + 1] - target):
+            taken_indices[target + k] = indices[first + k]
+            taken_values[target + k] = values[first + k]
+
+
+@compiled
+def lay_out(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
     values: Array,
     rows: NDArray[np.int64],
     place: NDArray[np.int32],
-    starts: NDArray[np.int64],
-    members: NDArray[np.int32],
-    entries: Array,
+    lines: Array,
 ) -> None:
-    """List ``rows`` of a CSR matrix feature by feature: ``members[starts[f] : starts[f + 1]]`` have feature f."""
+    """Write ``rows`` of a CSR matrix into the columns of ``lines``, feature f into line ``place[f]``."""
     for w in range(rows.shape[0]):
         for p in range(indptr[rows[w]], indptr[rows[w] + 1]):
-            starts[place[indices[p]] + 1] += 1
-    for f in range(starts.shape[0] - 1):
-        starts[f + 1] += starts[f]
-    end = starts[:-1].copy()
-    for w in range(rows.shape[0]):
-        for p in range(indptr[rows[w]], indptr[rows[w] + 1]):
-            line = place[indices[p]]
-            members[end[line]] = w
-            entries[end[line]] = values[p]
-            end[line] += 1
+            lines[np.uint32(place[indices[p]]), w] = values[p]
 
 
 @compiled
@@ -124,29 +140,61 @@ def sparse_dots(
     indices: NDArray[np.int32],
     values: Array,
     place: NDArray[np.int32],
-    starts: NDArray[np.int64],
-    members: NDArray[np.int32],
-    entries: Array,
+    lines: Array,
     start: int,
     out: Array,
 ) -> None:
-    """Dot products of CSR rows ``start, start + 1, ...`` with an inverted panel."""
-    strip = np.empty((_STRIP, out.shape[0]), dtype=out.dtype)
+    """Dot products of CSR rows ``start, start + 1, ...`` with a panel that `lay_out` filled.
+
+    Each non-zero adds a multiple of a line of the panel to the sums, four at a time, so that these are read and
+    written less often.
+    """
+    strip = np.empty((_STRIP, lines.shape[1]), dtype=out.dtype)
+    shared, factors = np.empty(lines.shape[0], np.uint32), np.empty(lines.shape[0], out.dtype)
     for t0 in range(0, out.shape[1], _STRIP):
         filled = min(_STRIP, out.shape[1] - t0)
-        strip[:] = 0
         for k in range(filled):
-            sums = strip[k]
+            n_shared = 0
             for p in range(indptr[start + t0 + k], indptr[start + t0 + k + 1]):
-                line = place[indices[p]]
+                line = place[np.uint32(indices[p])]
                 if line >= 0:
-                    value = values[p]
-                    for e in range(starts[line], starts[line + 1]):
-                        sums[members[e]] += value * entries[e]
-        for w in range(out.shape[0]):
-            target = out[w, t0 : t0 + filled]
-            for k in range(filled):
-                target[k] = strip[k, w]
+                    shared[n_shared], factors[n_shared] = line, values[p]
+                    n_shared += 1
+            sums = strip[k]
+            sums[:] = 0
+            whole = n_shared - n_shared % 4
+            for q in range(0, whole, 4):
+                a, b, c, d = lines[shared[q]], lines[shared[q + 1]], lines[shared[q + 2]], lines[shared[q + 3]]
+                va, vb, vc, vd = factors[q], factors[q + 1], factors[q + 2], factors[q + 3]
+                for w in range(sums.shape[0]):
+                    sums[w] += va * a[w] + vb * b[w] + vc * c[w] + vd * d[w]
+            for q in range(whole, n_shared):
+                a, va = lines[shared[q]], factors[q]
+                for w in range(sums.shape[0]):
+                    sums[w] += va * a[w]
+        _write_strip(strip[:filled], out[:, t0 : t0 + filled])
+
+
+@compiled
+def count_nonzeros(rows: Array, upto: NDArray[np.int64]) -> int:
+    """Count the non-zeros of all rows; ``upto[i + 1]`` becomes their number in the rows 0 to i."""
+    total = 0
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        for f in range(row.shape[0]):
+            total += row[f] != 0
+        upto[i + 1] = total
+    return total
+
+
+@compiled
+def compress(rows: Array, indptr: NDArray[np.int64], indices: NDArray[np.int32], values: Array) -> None:
+    """Write down the non-zeros of every row; there must be room for one more."""
+    for i in range(rows.shape[0]):
+        row, p = rows[i], indptr[i]
+        for f in range(row.shape[0]):
+            indices[p], values[p] = f, row[f]  # a zero is overwritten by what comes next
+            p += row[f] != 0
 
 
 @compiled
@@ -180,30 +228,35 @@ def sparse_differences(
     indices: NDArray[np.int32],
     values: Array,
     place: NDArray[np.int32],
-    starts: NDArray[np.int64],
-    members: NDArray[np.int32],
-    entries: Array,
+    lines: Array,
     start: int,
     out: Array,
 ) -> None:
-    """As `dense_differences`, kinds 1 and 3. A feature that only one of two samples has adds its own size."""
-    panel_sums = np.zeros(out.shape[0], dtype=out.dtype)
-    for e in range(members.shape[0]):
-        panel_sums[members[e]] += abs(entries[e])
-    sums = np.empty(out.shape[0], dtype=out.dtype)
+    """As `dense_differences`, kinds 1 and 3, with a panel as in `sparse_dots`.
+
+    A feature that only one of two samples has adds its own size, so that those which the column has not are added
+    for the whole panel at once.
+    """
+    panel_sums = np.zeros(lines.shape[1], dtype=out.dtype)
+    for f in range(lines.shape[0]):
+        line = lines[f]
+        for w in range(panel_sums.shape[0]):
+            panel_sums[w] += abs(line[w])
+    sums = np.empty_like(panel_sums)
     for t in range(out.shape[1]):
-        own = out.dtype.type(0)
+        alone = out.dtype.type(0)  # of the features that no sample of the panel has
         for p in range(indptr[start + t], indptr[start + t + 1]):
-            own += abs(values[p])
+            if place[indices[p]] < 0:
+                alone += abs(values[p])
         for w in range(sums.shape[0]):
-            sums[w] = panel_sums[w] + own
+            sums[w] = panel_sums[w] + alone
         for p in range(indptr[start + t], indptr[start + t + 1]):
-            line, value = place[indices[p]], values[p]
-            if line >= 0:
-                for e in range(starts[line], starts[line + 1]):
-                    both = _difference(kind, entries[e], value)
-                    sums[members[e]] += both - abs(entries[e]) - abs(value)
-        for w in range(sums.shape[0]):
+            number, value = place[indices[p]], values[p]
+            if number >= 0:
+                line = lines[np.uint32(number)]
+                for w in range(sums.shape[0]):
+                    sums[w] += _difference(kind, line[w], value) - abs(line[w])
+        for w in range(out.shape[0]):
             out[w, t] = sums[w]
 
 

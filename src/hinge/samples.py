@@ -3,18 +3,14 @@
 A storage class answers the same few questions for dense rows, CSR rows and packed bits. The Gram matrix asks
 for a *panel*, the samples of a working set laid out for comparison, and then compares it with ranges of
 columns. Comparisons are dot products, except for kernels built on sums of differences.
-
-A given Gram matrix and a Python callable are storages too: theirs hold kernel values outright.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from hinge import products
@@ -34,8 +30,12 @@ READ_ROWS = 4096
 # it from rearranging the columns first: two rows of MNIST take half the time.
 _FEW_ROWS, _SMALL_PRODUCT = 16, 850_000
 
-# A multiply-add of sparse samples goes to a place of its own in memory: it takes as long as so many of dense ones.
-_SPARSE_PRICE = 8.0
+# A multiply-add of sparse samples waits for the second-level cache: it takes as long as so many of dense ones.
+_SPARSE_PRICE = 5.0
+
+# Panels of sparse samples hold a multiple of so many, a vector of float32 on most processors; at most so many;
+# and if that can be helped no more than so many values.
+_PANEL_STEP, _MOST_IN_PANEL, _PANEL_VALUES = 16, 128, 1 << 20
 
 
 class Samples(ABC):
@@ -200,48 +200,84 @@ class DenseSamples(Samples):
         return self._single
 
 
+class SparsePanel(NamedTuple):
+    """Sparse samples laid out dense: ``lines[place[f], w]`` is feature f of sample w.
+
+    There are lines only for the features that occur; ``place`` is -1 for all others. The samples are filled up
+    with zeros.
+    """
+
+    place: NDArray[np.int32]
+    lines: Floats
+
+
 class SparseSamples(Samples):
-    """Rows of a CSR matrix, compared with a panel that lists, for each feature, the samples that have it."""
+    """Rows of a CSR matrix, compared with a panel that holds only the features that occur in it."""
 
     storage = "sparse"
 
-    def __init__(self, matrix: Any) -> None:
+    def __init__(
+        self, indptr: NDArray[np.integer], indices: NDArray[np.integer], values: Floats, n_features: int
+    ) -> None:
         super().__init__()
-        self.n, self.n_features = matrix.shape
-        self.indptr = matrix.indptr.astype(np.int64, copy=False)
-        self.indices = matrix.indices.astype(np.int32, copy=False)
-        self.values: dict[Any, Floats] = {matrix.data.dtype: matrix.data}
+        self.n, self.n_features = len(indptr) - 1, n_features
+        self.indptr = indptr.astype(np.int64, copy=False)
+        self.indices = indices.astype(np.int32, copy=False)
+        self.values: dict[Any, Floats] = {values.dtype: values}
         self.cost = max(_SPARSE_PRICE * self.indices.size / max(self.n, 1), 1.0)
 
+    @classmethod
+    def of(cls, matrix: Any) -> SparseSamples:
+        """Return the rows of a CSR matrix in canonical format, or those of an array without its zeros."""
+        if not isinstance(matrix, np.ndarray):
+            return cls(matrix.indptr, matrix.indices, matrix.data, matrix.shape[1])
+        indptr = np.zeros(len(matrix) + 1, np.int64)
+        length = products.count_nonzeros(matrix, indptr)
+        indices, values = np.empty(length + 1, np.int32), np.empty(length + 1, matrix.dtype)
+        products.compress(matrix, indptr, indices, values)
+        return cls(indptr, indices[:-1], values[:-1], matrix.shape[1])
+
+    @property
+    def _original(self) -> Floats:
+        return next(iter(self.values.values()))
+
     def has_negatives(self) -> bool:
-        return bool(self.indices.size) and bool(next(iter(self.values.values())).min() < 0)
+        return bool(self.indices.size) and bool(self._original.min() < 0)
 
     def _values(self, dtype: Any) -> Floats:
         dtype = np.dtype(dtype)
         if dtype not in self.values:
-            self.values[dtype] = next(iter(self.values.values())).astype(dtype)
+            self.values[dtype] = self._original.astype(dtype)
         return self.values[dtype]
 
     def _compute_norms(self, dtype: Any) -> NDArray[np.float64]:
         norms = np.empty(self.n)
-        products.sparse_norms(self.indptr, self._values(dtype), norms)
+        # Double precision changes nothing in the original: no copy of it is needed.
+        values = self._original if dtype == np.float64 else self._values(dtype)
+        products.sparse_norms(self.indptr, values, norms)
         return norms
 
-    def panel(self, index: Index, dtype: Any) -> tuple[Any, ...]:
-        csr = (self.indptr, self.indices, self._values(dtype))
-        place = np.full(self.n_features, -1, dtype=np.int32)
-        starts = np.zeros(products.number_features(*csr[:2], index, place) + 1, dtype=np.int64)
-        length = int((self.indptr[index + 1] - self.indptr[index]).sum())
-        members, entries = np.empty(length, dtype=np.int32), np.empty(length, dtype=dtype)
-        products.invert(*csr, index, place, starts, members, entries)
-        return place, starts, members, entries
+    @property
+    def panel_height(self) -> int:
+        """Number of samples whose panel stays in the processor's caches, whatever features they have."""
+        height, per_row = _MOST_IN_PANEL, self.indices.size / max(self.n, 1)
+        while height > _PANEL_STEP and min(height * per_row, self.n_features) * height > _PANEL_VALUES:
+            height -= _PANEL_STEP
+        return height
 
-    def compare(self, statistic: Statistic, panel: Any, start: int, stop: int, out: Floats) -> None:
-        arguments = (self.indptr, self.indices, self._values(out.dtype), *panel, start, out)
+    def panel(self, index: Index, dtype: Any) -> SparsePanel:
+        place = np.full(self.n_features, -1, dtype=np.int32)
+        n_present = products.number_features(self.indptr, self.indices, index, place)
+        lines = np.zeros((n_present, -(-len(index) // _PANEL_STEP) * _PANEL_STEP), dtype)
+        products.lay_out(self.indptr, self.indices, self._original, index, place, lines)
+        return SparsePanel(place, lines)
+
+    def compare(self, statistic: Statistic, panel: SparsePanel, start: int, stop: int, out: Floats) -> None:
+        csr = (self.indptr, self.indices, self._values(out.dtype))
         if statistic == "dot":
-            products.sparse_dots(*arguments)
+            products.sparse_dots(*csr, *panel, start, out)
         else:
-            products.sparse_differences(_DIFFERENCE[statistic], *arguments)
+            products.sparse_differences(_DIFFERENCE[statistic], *csr, *panel, start, out)
 
     def combine(self, index: Index, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the weight vector ``Xᵀ coefficients`` of the samples ``index``."""
@@ -267,9 +303,12 @@ class SparseSamples(Samples):
         return self.indptr, self.indices, self._values(np.float64)
 
     def take(self, index: Index, dtype: Any) -> SparseSamples:
-        csr = (self._values(dtype), self.indices, self.indptr)
-        whole = sp.csr_array(csr, shape=(self.n, self.n_features))
-        return SparseSamples(whole[index])
+        values = self.values.get(np.dtype(dtype), self._original)
+        indptr = np.zeros(len(index) + 1, np.int64)
+        np.cumsum(self.indptr[index + 1] - self.indptr[index], out=indptr[1:])
+        indices, entries = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], dtype)
+        products.take_rows(self.indptr, self.indices, values, index, indptr, indices, entries)
+        return SparseSamples(indptr, indices, entries, self.n_features)
 
 
 class BitSamples(Samples):
@@ -301,74 +340,3 @@ class BitSamples(Samples):
 
     def take(self, index: Index, dtype: Any) -> BitSamples:
         return BitSamples(np.take(self.words, index, axis=1), self.n_features)
-
-
-class GivenGram(Samples):
-    """A kernel matrix that was computed elsewhere."""
-
-    storage = "precomputed"
-    cost = 1.0
-
-    def __init__(self, matrix: Floats, index: Index | None = None) -> None:
-        super().__init__()
-        self.matrix = matrix
-        self.index = index
-        self.n = matrix.shape[0] if index is None else len(index)
-        self.n_features = matrix.shape[0]
-
-    def _compute_norms(self, dtype: Any) -> NDArray[np.float64]:
-        return np.zeros(self.n)
-
-    def panel(self, index: Index, dtype: Any) -> Floats:
-        return self.matrix[index if self.index is None else self.index[index]]
-
-    def compare(self, statistic: Statistic, panel: Floats, start: int, stop: int, out: Floats) -> None:
-        out[...] = panel[:, start:stop] if self.index is None else panel[:, self.index[start:stop]]
-
-    def take(self, index: Index, dtype: Any) -> GivenGram:
-        return GivenGram(self.matrix, index if self.index is None else self.index[index])
-
-    def diagonal_statistic(self, statistic: Statistic) -> NDArray[np.float64]:
-        diagonal = self.matrix.diagonal().astype(np.float64)
-        return diagonal if self.index is None else diagonal[self.index]
-
-
-class CalledKernel(Samples):
-    """Rows of data behind a Python function that returns kernel values."""
-
-    storage = "callable"
-    cost = 1e3  # unknown; anything in Python is dear
-
-    def __init__(self, rows: Any, function: Callable[[Any, Any], Any]) -> None:
-        super().__init__()
-        self.rows = rows
-        self.function = function
-        self.n, self.n_features = rows.shape
-
-    def _compute_norms(self, dtype: Any) -> NDArray[np.float64]:
-        return np.zeros(self.n)
-
-    def panel(self, index: Index, dtype: Any) -> Any:
-        return self.rows[index]
-
-    def compare(self, statistic: Statistic, panel: Any, start: int, stop: int, out: Floats) -> None:
-        out[...] = self._values(panel, self.rows[start:stop])
-
-    def take(self, index: Index, dtype: Any) -> CalledKernel:
-        return CalledKernel(self.rows[index], self.function)
-
-    def diagonal_statistic(self, statistic: Statistic) -> NDArray[np.float64]:
-        return np.array([self._values(self.rows[[t]], self.rows[[t]])[0, 0] for t in range(self.n)])
-
-    def _values(self, first: Any, second: Any) -> NDArray[np.float64]:
-        values = np.asarray(self.function(first, second), dtype=np.float64)
-        expected = (first.shape[0], second.shape[0])
-        if values.shape != expected:
-            raise ValueError(
-                f"the kernel function returned an array of shape {values.shape} for {expected[0]} and "
-                f"{expected[1]} samples; it must return one row per sample of its first argument and one column "
-                "per sample of its second"
-            )
-        if not np.isfinite(values).all():
-            raise ValueError("the kernel function returned NaN or infinity; every kernel value must be finite")
-        return values

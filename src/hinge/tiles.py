@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
 from hinge import products
 from hinge.kernels import Kernel, rbf_of_few_features
-from hinge.samples import BitSamples, DenseSamples, Floats, Index, Samples, Statistic
+from hinge.samples import BitSamples, DenseSamples, Floats, Index, Samples, SparseSamples, Statistic
+from hinge.threads import Team
 
 # Rows and columns of a tile. Its float32 values take half a megabyte: they stay in the second-level cache of any
 # current processor while the kernel function runs over them.
@@ -21,6 +24,9 @@ _TALL = 512, 512
 
 # What a kernel function of a value takes in single precision, and how many multiply-adds take as long.
 _SECONDS_PER_VALUE, _COST_OF_KERNEL = 6e-10, 10.0
+
+# Panels that are laid out at once take about so much memory at most.
+_BATCH_BYTES = 1 << 25
 
 # Up to so many features a matrix product costs more than its arithmetic.
 _FEW_FEATURES = 12
@@ -44,6 +50,18 @@ class Panel(NamedTuple):
 
     layout: Any
     norms: Floats
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes."""
+        parts = self.layout if isinstance(self.layout, tuple) else (self.layout,)
+        return sum(getattr(part, "nbytes", 0) for part in parts)
+
+
+Batch = list[tuple[Panel, slice]]
+
+# Takes the range of columns, a tile of their values, and its place among the rows.
+TileUse = Callable[[int, int, Floats, slice], None]
 
 
 class Tiles:
@@ -86,6 +104,8 @@ class Tiles:
         self._features: Floats | None = None
         is_tall = isinstance(samples, DenseSamples) and samples.n_features >= _MANY_FEATURES
         self.height, self.width = _TALL if is_tall and self.statistic == "dot" else _FLAT
+        if isinstance(samples, SparseSamples):
+            self.height = samples.panel_height
         if kernel.decays and isinstance(samples, BitSamples):
             self._table = np.exp(-kernel.gamma * np.arange(samples.n_features + 1.0)).astype(dtype)
         elif kernel.label == "rbf" and has_few_features(samples):
@@ -108,6 +128,33 @@ class Tiles:
         padded = np.zeros((len(index), len(self._features)), self.dtype)
         padded[:, : layout.shape[1]] = layout
         return Panel(padded, padded[:, 0])
+
+    def visit(self, index: Index, team: Team, use: TileUse, source: Samples | None = None) -> None:
+        """Compare the samples ``index`` of ``source`` with all columns and let ``use`` see each tile.
+
+        Panels are laid out for all threads, and as many at once as memory allows. A thread sees all tiles of its
+        columns in order.
+        """
+        seconds = self.seconds(len(index) * self.samples.n)
+        for batch in self._batches(index, source):
+            team.share(self.samples.n, self.width, partial(self._visit_columns, batch, use), seconds)
+
+    def _visit_columns(self, batch: Batch, use: TileUse, start: int, stop: int) -> None:
+        for panel, piece in batch:
+            use(start, stop, self.values(panel, start, stop), piece)
+
+    def _batches(self, index: Index, source: Samples | None) -> Iterator[Batch]:
+        batch: Batch = []
+        size = 0
+        for piece in self.pieces(len(index)):
+            panel = self.panel(index[piece], source)
+            batch.append((panel, piece))
+            size += panel.size
+            if size > _BATCH_BYTES:
+                yield batch
+                batch, size = [], 0
+        if batch:
+            yield batch
 
     def values(self, panel: Panel, start: int, stop: int) -> Floats:
         """Return the kernel values of the panel with the columns ``start`` to ``stop``."""

@@ -13,6 +13,8 @@ DATA = {
     "half empty": np.where(RNG.random((30, 7)) < 0.5, 0, np.round(RNG.uniform(0, 2, size=(30, 7)), 2)),
     "bits": RNG.integers(0, 2, size=(30, 7)).astype(float),
     "wide bits": RNG.integers(0, 2, size=(30, 200)).astype(float),
+    "mostly empty": np.where(RNG.random((30, 160)) < 0.8, 0, np.round(RNG.uniform(0, 2, size=(30, 160)), 2)),
+    "nearly empty": np.where(RNG.random((30, 160)) < 0.97, 0, np.round(RNG.uniform(0, 2, size=(30, 160)), 2)),
 }
 KERNELS = [
     ("linear", {}),

@@ -15,12 +15,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import LinAlgError
 
+from hinge.given import GivenGram
 from hinge.gram import Gram
 from hinge.jit import compiled
 from hinge.optimality import count_support, free_and_near, gap_of, multipliers_of, objective_of, violation_of
 from hinge.problem import DualProblem, Vector
 from hinge.report import MESSAGES, Report, Solution, Status
-from hinge.samples import Floats, GivenGram
+from hinge.samples import Floats
 from hinge.settings import Settings
 from hinge.solvers import solve
 from hinge.solvers.free_set import NS_OF_CHANGE, FreeSet, layout_ns, residual_of
