@@ -35,7 +35,7 @@ _SPARSE_PRICE = 5.0
 
 # Panels of sparse samples hold a multiple of so many, a vector of float32 on most processors; at most so many;
 # and if that can be helped no more than so many values.
-_PANEL_STEP, _MOST_IN_PANEL, _PANEL_VALUES = 16, 128, 1 << 20
+_PANEL_STEP, _MOST_IN_PANEL, _PANEL_VALUES = 16, 192, 1 << 20
 
 
 class Samples(ABC):

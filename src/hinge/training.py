@@ -7,6 +7,7 @@ a single task uses all threads itself. Either way the answers are the same.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
@@ -314,9 +315,15 @@ def combined_report(machines: Sequence[Machine], gram: Gram, seconds: float) -> 
 
 
 def _solve(task: Task, gram: Gram, settings: Settings, polishing: float) -> Solution:
+    begun, iterations, outer_steps = time.perf_counter(), 0, 0
     for _ in range(_MOST_TRIES):
         solution = solve(task.problem, gram, settings)
-        if not solution.report.converged:
+        iterations += solution.report.iterations
+        outer_steps += solution.report.outer_steps
+        seconds = time.perf_counter() - begun
+        report = replace(solution.report, iterations=iterations, outer_steps=outer_steps, seconds=seconds)
+        solution = replace(solution, report=report)
+        if not report.converged:
             return solution
         solution = polish(task.problem, gram, solution, polishing)
         if solution.report.violation <= settings.tol:

@@ -1,12 +1,16 @@
 """Every way a run can end before or at the optimum, and what it says then."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from hinge import Gram, Kernel, Settings, certificate, solve
+from hinge import SVC, Gram, Kernel, Settings, certificate, solve, training
 from hinge.formulations import c_svc, epsilon_svr, nu_svc
+from hinge.solvers import conclusion
+from hinge.solvers.shrinking import ActiveSet
+from hinge.solvers.state import State
 from reference import assert_feasible, kernel_matrix, objective, violation
 
 SOLVERS = [("block", "second_order"), ("smo", "second_order"), ("smo", "mvp"), ("smo", "hmg")]
@@ -123,6 +127,66 @@ def test_a_solved_problem_has_a_small_reported_gap(solver, rule, noise):
     cert = certificate(problem, gram, solution.beta)
     assert 0 <= cert.gap < 1e-4 * abs(cert.primal)
     assert solution.report.gap == pytest.approx(cert.gap, rel=1e-3, abs=1e-6)
+
+
+def test_a_stall_on_an_active_set_leaves_no_residual_behind(noise, monkeypatch):
+    """Rounding stops the work on some samples: the others must hear of it before anything is called converged."""
+    X, y = noise
+    problem, gram = c_svc(y, C=5.0), Gram(X, Kernel("rbf", gamma=0.1))
+    whole, stalls = problem.n_variables, []
+
+    def stalls_once(state, violation):
+        stalls.append(state.problem.n_variables < whole and not any(stalls))
+        return stalls[-1]
+
+    monkeypatch.setattr(State, "is_lost", stalls_once)
+    monkeypatch.setattr(conclusion, "_LAST_WORK_SECONDS", 0.0)  # as on large data: too late to make up for it
+    solution = solve(problem, gram, Settings(solver="block"))
+    assert any(stalls)
+    assert solution.report.status == "converged"
+    assert solution.report.violation <= 1e-3
+    assert certificate(problem, gram, solution.beta).violation == pytest.approx(
+        solution.report.violation, abs=1e-6
+    )
+
+
+@pytest.mark.parametrize("d", [10, 100])  # cheap kernel values, and dear ones
+def test_progress_on_an_active_set_survives_a_stop_while_it_is_taken_over(d, monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(16_000, d)), np.sign(rng.normal(size=16_000))
+    problem, gram = c_svc(y, C=1.0), Gram(X, Kernel("rbf", gamma=0.1 / d))
+    absorb = ActiveSet.absorb
+
+    def cancelled_half_way(active):
+        if active.whole.problem is problem:
+            gram.team.cancelled = lambda: True
+        absorb(active)
+
+    monkeypatch.setattr(ActiveSet, "absorb", cancelled_half_way)
+    solution = solve(problem, gram, Settings(solver="block"))
+    assert solution.report.status == "time_limit"
+    assert solution.report.n_support > 100
+    assert_feasible(solution.beta, problem)
+    expected = certificate(problem, gram, solution.beta).violation
+    assert np.isnan(solution.report.violation) or solution.report.violation == pytest.approx(expected, rel=1e-3)
+
+
+def test_a_second_try_adds_to_the_report_of_the_first(noise, monkeypatch):
+    reports = []
+
+    def claims_too_much(problem, gram, settings):
+        tol = settings.tol if reports else 0.5
+        solution = solve(problem, gram, replace(settings, tol=tol))
+        reports.append(solution.report)
+        return solution
+
+    monkeypatch.setattr(training, "solve", claims_too_much)
+    report = SVC(gamma=0.1, C=5.0).fit(*noise).report_
+    assert len(reports) == 2
+    assert report.violation <= 1e-3
+    for name in ("iterations", "outer_steps"):
+        assert getattr(report, name) == sum(getattr(one, name) for one in reports)
+    assert report.seconds >= sum(one.seconds for one in reports)
 
 
 @every_solver

@@ -87,7 +87,7 @@ def test_a_panel_of_many_features_has_few_samples():
     assert samples.panel_height == 16
     gram = Gram(X, Kernel("rbf", gamma=1e-4))
     np.testing.assert_allclose(gram.block(np.array([3, 4, 5]))[0, 1:], np.exp(-1.0), rtol=1e-6)
-    assert SparseSamples.of(sp.csr_array(with_zeros(0.2))).panel_height == 128
+    assert SparseSamples.of(sp.csr_array(with_zeros(0.2))).panel_height == 192
 
 
 def test_compressing_keeps_every_nonzero():

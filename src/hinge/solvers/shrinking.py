@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from hinge.optimality import excess_of, free_and_near, multipliers_of
 from hinge.problem import Vector
+from hinge.report import Status
 from hinge.samples import Index
 from hinge.solvers.block import solve_block
 from hinge.solvers.lagging import Lagging
@@ -122,10 +123,14 @@ class ActiveSet:
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, Stop | Cancelled):
+        if error is None or (isinstance(error, Stop) and error.status is Status.STALLED):
+            try:
+                self.absorb()
+            except Cancelled:
+                self.abandon()
+                raise
+        elif isinstance(error, Stop | Cancelled):
             self.abandon()
-        elif error is None:
-            self.absorb()
 
 
 def shrinking_block(state: State, tol: float, run: Run) -> None:
