@@ -30,9 +30,8 @@ from hinge.tiles import Tiles
 Precision = Literal["auto", "single", "double"]
 
 # Up to this many multiply-adds a value, computing again beats storing: a first touch of memory costs as much as
-# computing the row a dozen times. A row is then kept only after this many uses.
+# computing the row a dozen times, and reading it again not much less than once.
 CHEAP_COST = 64.0
-USES_BEFORE_KEPT = 6
 
 # Samples that a thread compares with a weight vector before it looks for other work.
 _PROJECTED_AT_ONCE = 8192
@@ -143,7 +142,6 @@ class Gram:
         self.magnitude = float(np.abs(self.diagonal).max())
         self._cache: RowCache | None = None
         self._whole: Floats | None = None
-        self._uses = np.zeros(self.n, dtype=np.int32)
 
     def _share_with(self, other: Gram) -> None:
         self.cache_bytes, self.team, self.counts = other.cache_bytes, other.team, other.counts
@@ -293,7 +291,6 @@ class Gram:
         child._share_with(self)
         child.diagonal = self.diagonal[index]
         child._set(self.samples.take(index, self.dtype), self.kernel, self.dtype, self.statistic)
-        child._uses = self._uses[index]
         if self._cache is not None:
             self._carry_rows(self._cache, child, index)
             self._cache = None
@@ -369,7 +366,7 @@ class Gram:
         slots = self.cache.find(index)
         known = slots >= 0
         fresh, fresh_step = index[~known], step[~known].astype(self.dtype)
-        kept = self._slots_for(fresh)
+        kept = np.full(len(fresh), -1) if self.is_cheap else self.cache.admit(fresh)
         known_slots, known_step = slots[known], step[known].astype(self.dtype)
         change = np.zeros(self.n)
 
@@ -382,21 +379,14 @@ class Gram:
             accumulate.keep_rows(tile, kept[piece], self.cache.rows[:, start:stop])
 
         try:
-            self.team.share(self.n, self._tiles.width, add_known, self._tiles.seconds(len(known_slots) * self.n))
+            if len(known_slots):
+                self.team.share(self.n, self._tiles.width, add_known)
             self._tiles.visit(fresh, self.team, add_fresh)
         except BaseException:
             self.cache.discard(fresh)
             raise
         self._count(hits=len(known_slots), misses=len(fresh), evaluations=len(fresh) * self.n)
         return change
-
-    def _slots_for(self, fresh: Index) -> Index:
-        """Cache slots for rows about to be computed, -1 for those not worth keeping yet."""
-        self._uses[fresh] += 1
-        worth = self._uses[fresh] > (USES_BEFORE_KEPT if self.is_cheap else 0)
-        slots = np.full(len(fresh), -1, dtype=np.int64)
-        slots[worth] = self.cache.admit(fresh[worth])
-        return slots
 
     def _fill_or_discard(self, index: Index, slots: Index) -> None:
         def keep(start: int, stop: int, tile: Floats, piece: slice) -> None:
