@@ -26,6 +26,8 @@ HEADINGS = {
     "reader": "Reading LIBSVM text",
 }
 
+_MEASURED = "Measured on "
+
 _INTRODUCTION = f"""# Benchmark results
 
 Seconds of the first large fit in a fresh process; imports and compilation happen before, on a small problem, and
@@ -46,16 +48,37 @@ LIBLINEAR solves an easier problem, with the threshold inside the regularised we
 
 
 def write(out: Path, path: Path) -> list[str]:
-    """Render all sections that have results; return their names."""
+    """Render all sections that have results; return their names.
+
+    Other sections of ``path`` stay as they are, and say on which machine and day they were measured.
+    """
     found = {name: read_records(out / f"{name}.jsonl") for name in HEADINGS}
     found = {name: records for name, records in found.items() if len(records) > 1}
+    former = _sections(path.read_text(encoding="utf-8")) if path.exists() else {}
     machines = {name: _machine(records) for name, records in found.items()}
-    is_one = len(set(machines.values())) == 1
+    is_one = len(set(machines.values())) == 1 and set(former) <= set(found)
     parts = [_INTRODUCTION, *([next(iter(machines.values())) + "\n"] if is_one else []), _verdicts(found)]
-    for name, records in found.items():
-        parts.append(_section(name, records, "" if is_one else machines[name] + "\n"))
+    for name in HEADINGS:
+        if name in found:
+            parts.append(_section(name, found[name], "" if is_one else machines[name] + "\n"))
+        elif name in former:
+            parts.append(former[name])
     path.write_text(_without_paths("\n".join(parts)), encoding="utf-8")
     return list(found)
+
+
+def _sections(text: str) -> dict[str, str]:
+    """Take a report apart; a section that does not name its machine gets the line of the whole report."""
+    introduction, *parts = text.split("\n## ")
+    machine = next((line for line in introduction.splitlines() if line.startswith(_MEASURED)), "")
+    sections = {}
+    for part in parts:
+        heading, _, body = part.partition("\n")
+        if not body.lstrip().startswith(_MEASURED):
+            body = f"\n{machine}\n{body}"
+        name = next(name for name, title in HEADINGS.items() if title == heading)
+        sections[name] = f"## {heading}\n{body}".rstrip() + "\n"
+    return sections
 
 
 def remark(out: Path, section: str, case: str, text: str) -> None:
@@ -100,7 +123,7 @@ def _machine(records: list[Record]) -> str:
     machine = next(record for record in records if record["kind"] == "machine")
     versions = ", ".join(f"{name} {machine['versions'].get(name, 'absent')}" for name in PACKAGES)
     return (
-        f"Measured on {machine['date']}: {machine['cpu']}, {machine['cores']} cores, {machine['memory_gb']} GB, "
+        f"{_MEASURED}{machine['date']}: {machine['cpu']}, {machine['cores']} cores, {machine['memory_gb']} GB, "
         f"{machine['system']}; {versions}."
     )
 

@@ -12,7 +12,7 @@ from sklearn.svm import SVC, SVR
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks import verify
+from benchmarks import report, verify
 from benchmarks.__main__ import main
 from benchmarks.goals import Goal
 from benchmarks.summary import best_peer, figures, speedup
@@ -118,6 +118,33 @@ def test_a_wrong_answer_does_not_win():
     assert best_peer(of_case).contender == "libsvm"
     assert speedup(of_case) == 4.0
     assert "missed" in Goal("speed-up", speedup(of_case), 5).line
+
+
+def test_a_report_keeps_what_was_not_measured_again(tmp_path):
+    old, new, page = tmp_path / "old", tmp_path / "new", tmp_path / "RESULTS.md"
+
+    def measure(folder, section, date):
+        machine = {"kind": "machine", "date": date, "cpu": "C", "cores": 2, "memory_gb": 8, "system": "S"}
+        what = {"kind": "run", "section": section, "case": "c", "title": "T", "n": 9, "d": 2, "contender": "hinge"}
+        run = {**what, "library": "hinge", "status": "ok", "seconds": 1.0, "violation": 1e-4}
+        folder.mkdir(exist_ok=True)
+        lines = [json.dumps(line) for line in ({**machine, "versions": {}}, run)]
+        (folder / f"{section}.jsonl").write_text("\n".join(lines) + "\n")
+
+    for section in ("table", "more"):
+        measure(old, section, "2026-01-01")
+    report.write(old, page)
+    assert page.read_text().count("Measured on 2026-01-01") == 1
+    kept = page.read_text().split("## Further shapes")[1].strip()
+    measure(new, "table", "2026-02-02")
+    assert report.write(new, page) == ["table"]
+    assert page.read_text().count("Measured on 2026-02-02") == 1
+    machine, again = page.read_text().split("## Further shapes")[1].strip().split("\n", 1)
+    assert machine.startswith("Measured on 2026-01-01")
+    assert again.strip() == kept
+    before = page.read_text()
+    report.write(new, page)
+    assert page.read_text() == before
 
 
 @pytest.mark.skipif(not os.environ.get("HINGE_DATA"), reason="HINGE_DATA does not name a folder of data sets")
