@@ -34,12 +34,7 @@ def as_samples(X: Any, pack: bool = True, skip_zeros: bool = True) -> Samples:
     'dense'
     """
     if sp.issparse(X):
-        matrix = sp.csr_array(X)
-        if matrix.dtype not in (np.float32, np.float64):
-            matrix = matrix.astype(np.float64)
-        if not matrix.has_canonical_format:
-            matrix = matrix.copy()  # the caller's matrix stays as it is
-            matrix.sum_duplicates()
+        matrix = as_csr(X)
         _refuse_nonfinite(matrix.data, "X")
         packed = _packed_sparse(matrix) if pack else None
         if packed is None and pack and matrix.nnz > _dense_from(matrix.shape, skip_zeros):
@@ -56,6 +51,17 @@ def as_samples(X: Any, pack: bool = True, skip_zeros: bool = True) -> Samples:
     if packed is None and pack and skip_zeros and _is_mostly_zero(rows):
         return SparseSamples.of(rows)
     return packed or DenseSamples(rows)
+
+
+def as_csr(X: Any) -> Any:
+    """Return a matrix as a CSR array of floats, every row with each feature once at most."""
+    matrix = sp.csr_array(X)
+    if matrix.dtype not in (np.float32, np.float64):
+        matrix = matrix.astype(np.float64)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()  # the caller's matrix stays as it is
+        matrix.sum_duplicates()
+    return matrix
 
 
 def given_gram(matrix: Any) -> GivenGram:

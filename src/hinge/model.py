@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from hinge.given import CalledKernel
-from hinge.intake import as_samples
+from hinge.intake import as_csr, as_samples
 from hinge.kernels import Kernel
 from hinge.precision import cancels
 from hinge.samples import BitSamples, DenseSamples, Floats, Samples, SparseSamples
@@ -103,13 +103,13 @@ def _alike(kernel: Kernel, first: Any, second: Any) -> tuple[Samples, Samples]:
     """Store both sets of rows in the same way, so that one can be compared with the other."""
     if callable(kernel.name):
         return CalledKernel(first, kernel.name), CalledKernel(second, kernel.name)
-    if sp.issparse(first) != sp.issparse(second):
-        first, second = sp.csr_array(first), sp.csr_array(second)
+    if is_sparse := sp.issparse(first) or sp.issparse(second):
+        first, second = as_csr(first), as_csr(second)
     vectors, queries = as_samples(first), as_samples(second)
     if isinstance(vectors, BitSamples) and isinstance(queries, BitSamples):
         return vectors, queries
-    if sp.issparse(first):
-        return SparseSamples.of(sp.csr_array(first)), SparseSamples.of(sp.csr_array(second))
+    if is_sparse:
+        return SparseSamples.of(first), SparseSamples.of(second)
     if isinstance(vectors, SparseSamples) and isinstance(queries, SparseSamples) and not cancels(vectors, kernel):
         return vectors, queries
     rows: list[Floats] = [np.asarray(part) for part in (first, second)]

@@ -77,6 +77,22 @@ def test_predictions_without_zeros(kind, share):
     np.testing.assert_allclose(model.decision_function(kind(new)), expected, rtol=0, atol=allowed)
 
 
+@pytest.mark.parametrize("share", [0.03, 0.2, 0.6])
+def test_features_that_are_given_twice(share):
+    """CSR matrices may list a feature of a row several times; it has their sum."""
+    X = with_zeros(share)
+    y = np.arange(60) % 2
+    twice = sp.csr_array(X)
+    twice = sp.csr_array(
+        (np.repeat(twice.data / 4, 4), np.repeat(twice.indices, 4), 4 * twice.indptr), shape=X.shape
+    )
+    assert not twice.has_canonical_format
+    once, model = SVC(gamma=0.02).fit(X, y), SVC(gamma=0.02).fit(twice, y)
+    np.testing.assert_allclose(model.decision_function(twice), once.decision_function(X), atol=1e-9)
+    np.testing.assert_allclose(once.decision_function(twice), once.decision_function(X), atol=1e-9)
+    assert twice.nnz == 4 * np.count_nonzero(X)
+
+
 def test_a_panel_of_many_features_has_few_samples():
     """Long rows that share no feature: their panel must not grow with the square of its height."""
     n, length = 40, 20_000
