@@ -1,14 +1,39 @@
-"""How much memory a cache may take when nobody says."""
+"""How much memory a cache may take when nobody says, and memory that begins where processors like it."""
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 # A quarter of what is free leaves room for the data, the user's other objects and a second fit.
 DEFAULT_SHARE = 0.25
 
 _FALLBACK_BYTES = 2 * 1024**3
+
+_CACHE_LINE = 64
+
+
+def aligned(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    """Return an array, not filled yet, that begins at a cache line.
+
+    Vectors that straddle two lines take twice as long to load, and NumPy's own arrays begin at any multiple of 16
+    bytes. It matters to loops that read an array many times.
+
+    Examples
+    --------
+    >>> lines = aligned((3, 5), np.float32)
+    >>> lines.shape, lines.flags.c_contiguous, lines.ctypes.data % 64
+    ((3, 5), True, 0)
+    """
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    room = np.empty(size + _CACHE_LINE, np.uint8)
+    start = -room.__array_interface__["data"][0] % _CACHE_LINE
+    return room[start : start + size].view(dtype).reshape(shape)
 
 
 def free_bytes() -> int:

@@ -150,16 +150,15 @@ def sparse_dots(
     written less often.
     """
     strip = np.empty((_STRIP, lines.shape[1]), dtype=out.dtype)
-    shared, factors = np.empty(lines.shape[0], np.uint32), np.empty(lines.shape[0], out.dtype)
+    shared, factors = np.empty(lines.shape[0] + 1, np.uint32), np.empty(lines.shape[0] + 1, out.dtype)
     for t0 in range(0, out.shape[1], _STRIP):
         filled = min(_STRIP, out.shape[1] - t0)
         for k in range(filled):
             n_shared = 0
             for p in range(indptr[start + t0 + k], indptr[start + t0 + k + 1]):
                 line = place[np.uint32(indices[p])]
-                if line >= 0:
-                    shared[n_shared], factors[n_shared] = line, values[p]
-                    n_shared += 1
+                shared[n_shared], factors[n_shared] = line, values[p]  # overwritten next if there is no such line
+                n_shared += line >= 0
             sums = strip[k]
             sums[:] = 0
             whole = n_shared - n_shared % 4

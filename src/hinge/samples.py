@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge import products
+from hinge.memory import aligned
 
 Floats = NDArray[np.floating]
 Index = NDArray[np.int64]
@@ -268,7 +269,8 @@ class SparseSamples(Samples):
     def panel(self, index: Index, dtype: Any) -> SparsePanel:
         place = np.full(self.n_features, -1, dtype=np.int32)
         n_present = products.number_features(self.indptr, self.indices, index, place)
-        lines = np.zeros((n_present, -(-len(index) // _PANEL_STEP) * _PANEL_STEP), dtype)
+        lines = aligned((n_present, -(-len(index) // _PANEL_STEP) * _PANEL_STEP), dtype)
+        lines.fill(0)
         products.lay_out(self.indptr, self.indices, self._original, index, place, lines)
         return SparsePanel(place, lines)
 
