@@ -11,7 +11,7 @@ from hinge.kernels import Kernel
 from hinge.model import Model
 from hinge.problem import DualProblem
 from hinge.report import Report, Solution, Status
-from hinge.settings import Progress, Settings
+from hinge.settings import Progress, Settings, Sizes
 from hinge.solvers import solve
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SVC", "SVR", "Certificate", "DualProblem", "Gram", "Kernel", "Model", "NuSVC", "NuSVR", "OneClassSVM",
-    "Progress", "Report", "Settings", "Solution", "Status", "__version__", "certificate", "solve",
+    "Progress", "Report", "Settings", "Sizes", "Solution", "Status", "__version__", "certificate", "solve",
 ]  # fmt: skip
 
 _ESTIMATORS = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")

@@ -14,7 +14,6 @@ import numpy as np
 
 from hinge.gram import Gram
 from hinge.samples import Floats, Index
-from hinge.solvers.working_set import ONE_SET
 
 
 class PairGrams:
@@ -24,19 +23,22 @@ class PairGrams:
     ----------
     gram : Gram
         Kernel values of all samples.
+    most : int
+        Pairs of more samples than this are not stored.
 
     Examples
     --------
     >>> from hinge import Kernel
-    >>> pairs = PairGrams(Gram(np.array([[0.0], [1.0], [3.0]]), Kernel("linear")))
+    >>> pairs = PairGrams(Gram(np.array([[0.0], [1.0], [3.0]]), Kernel("linear")), most=2000)
     >>> pairs.gram_of(np.array([1, 0, 2]), 1).block(np.arange(3))
     array([[1., 0., 3.],
            [0., 0., 0.],
            [3., 0., 9.]])
     """
 
-    def __init__(self, gram: Gram) -> None:
+    def __init__(self, gram: Gram, most: int) -> None:
         self.gram = gram
+        self.most = most
         self._own: dict[int, Floats] = {}
         self._lock = threading.Lock()
         self._memory = threading.local()
@@ -47,7 +49,7 @@ class PairGrams:
         None where there is no pair, or the pair is too large to be stored. The next call from the same thread
         overwrites the matrix: the first touch of fresh memory costs more than its use.
         """
-        if not 0 < split < len(samples) <= ONE_SET:
+        if not 0 < split < len(samples) <= self.most:
             return None
         first, second = samples[:split], samples[split:]
         between = self.gram.between(first, second)

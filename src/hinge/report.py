@@ -69,6 +69,11 @@ class Report:
         What the Gram matrix did.
     seconds : float
         Wall time.
+    largest_set : int
+        Variables of the largest working set; 0 where the method chooses none.
+    fewest_active, most_lagging : int
+        Samples worked on at a time, where fewest were; samples whose residual was left behind at one time, because
+        they were provably out of reach, where most were. Of several machines: the fewest and the most of any.
     """
 
     status: Status
@@ -90,6 +95,9 @@ class Report:
     cache_misses: int
     cache_bytes: int
     seconds: float
+    largest_set: int = 0
+    fewest_active: int = 0
+    most_lagging: int = 0
 
     @property
     def converged(self) -> bool:

@@ -41,6 +41,44 @@ class Progress:
 
 
 @dataclass(frozen=True)
+class Sizes:
+    """From which sizes on a problem is divided into smaller ones.
+
+    The defaults are fast on current computers. Others lead to the same answer within the tolerance: small ones
+    show on little data what happens to large data.
+
+    Parameters
+    ----------
+    one_set : int
+        A problem of up to so many variables is one working set: its whole matrix is cheaper than a second choice.
+    smallest_set, largest_set : int
+        Variables that a working set of a larger problem has at least, and at most. In between, it has somewhat
+        more than are free. Memory may allow fewer.
+    cheap_subset, dear_subset : int
+        A random quarter is solved first where it has at least so many samples, with kernel values that are cheap
+        to compute again and with dear ones.
+
+    Examples
+    --------
+    >>> Settings(sizes=Sizes(one_set=50, smallest_set=20, largest_set=50)).sizes.largest_set
+    50
+    """
+
+    one_set: int = 2000
+    smallest_set: int = 512
+    largest_set: int = 4096
+    cheap_subset: int = 1000
+    dear_subset: int = 3500
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            if not getattr(self, field.name) >= 1:
+                raise ValueError(f"{field.name} must be a positive number, got {getattr(self, field.name)}")
+        if self.smallest_set > self.largest_set:
+            raise ValueError(f"smallest_set={self.smallest_set} exceeds largest_set={self.largest_set}")
+
+
+@dataclass(frozen=True)
 class Settings:
     """How to solve: method, tolerance, limits.
 
@@ -65,6 +103,8 @@ class Settings:
         Called with a `Progress` after each outer step; a true answer stops the run.
     start : array, optional
         β to start from; it is made feasible, variables at their bounds staying there as far as possible.
+    sizes : Sizes
+        How large a problem must be for working sets, active sets and subsets of it to be chosen.
 
     Examples
     --------
@@ -81,6 +121,7 @@ class Settings:
     time_limit: float | None = None
     callback: Callable[[Progress], Any] | None = None
     start: Any = None
+    sizes: Sizes = Sizes()
 
     def __post_init__(self) -> None:
         for name, allowed in (("solver", Solver), ("rule", Rule)):

@@ -27,7 +27,6 @@ from hinge.samples import Index
 from hinge.settings import Progress, Settings
 from hinge.solvers import solve
 from hinge.solvers.polish import polish
-from hinge.solvers.working_set import ONE_SET
 from hinge.threads import blas_on_one_thread
 
 # Half of the cache's budget may hold the whole kernel matrix when several machines are trained on it.
@@ -143,14 +142,15 @@ def train(
         return []
     settings, watch = settings or Settings(), watch or Watch(n_machines=len(tasks))
     n_workers = min(gram.team.size, len(tasks))
-    pairs = PairGrams(gram)
+    one_set = settings.sizes.one_set
+    pairs = PairGrams(gram, one_set)
 
     def run(number: int) -> Machine:
         task = tasks[number]
         if watch.is_stopped:
             return _machine_of(task, _not_begun(task, gram))
         watch.begin(first + number)
-        part = pairs.gram_of(task.samples, task.split) or _part_of(gram, task, n_workers)
+        part = pairs.gram_of(task.samples, task.split) or _part_of(gram, task, n_workers, one_set)
         settings_of_task = _settings_of(first + number, task, settings, watch)
         solution = _solve(task, part, settings_of_task, _POLISHING_EVALUATIONS / len(tasks))
         if part.counts is not gram.counts:
@@ -311,6 +311,9 @@ def combined_report(machines: Sequence[Machine], gram: Gram, seconds: float) -> 
         cache_misses=gram.counts.misses,
         cache_bytes=gram.counts.bytes,
         seconds=seconds,
+        largest_set=max(report.largest_set for report in reports),
+        fewest_active=min(report.fewest_active for report in reports),
+        most_lagging=max(report.most_lagging for report in reports),
     )
 
 
@@ -376,13 +379,13 @@ def is_flat(solution: Solution) -> bool:
     return solution.report.converged and half_margin(solution) <= max(solution.report.violation, rounding)
 
 
-def _part_of(gram: Gram, task: Task, n_workers: int) -> Gram:
+def _part_of(gram: Gram, task: Task, n_workers: int, one_set: int) -> Gram:
     """The Gram matrix of one task: its samples, its share of the threads and of the cache."""
     part = gram
     if n_workers > 1 or not np.array_equal(task.samples, np.arange(gram.n)):
         n_threads = max(gram.team.size // n_workers, 1)
         part = gram.part(task.samples, threads=n_threads, cache_bytes=gram.cache_bytes // n_workers)
-    return part.stored() if part.n <= ONE_SET else part  # one working set would compute all of it in any case
+    return part.stored() if part.n <= one_set else part  # one working set would compute all of it in any case
 
 
 def _add_counts(total: Counts, part: Counts) -> None:

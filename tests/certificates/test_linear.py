@@ -6,8 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-import hinge.solvers
-from hinge import Gram, Kernel, Settings, certificate, solve
+from hinge import Gram, Kernel, Settings, Sizes, certificate, solve
 from hinge.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
 from hinge.solvers import linear
 from hinge.solvers.proximal import proximal_steps
@@ -17,6 +16,7 @@ from hinge.solvers.state import State
 from reference import assert_solved
 
 N = 400
+ALWAYS = Sizes(one_set=1)  # no problem is small enough to be solved by pair steps alone
 METHODS = {"proximal": 10**9, "descent": 0}  # up to how many features the proximal method is chosen
 STORAGES = {
     "dense": np.asarray,
@@ -51,7 +51,6 @@ def data(n, d, seed):
 @pytest.fixture(params=METHODS)
 def method(request, monkeypatch):
     """Let ``auto`` choose one of the two methods, whatever the problem's size."""
-    monkeypatch.setattr(hinge.solvers, "ONE_SET", 0)
     monkeypatch.setattr(linear, "_FEW_FEATURES", METHODS[request.param])
     monkeypatch.setattr(linear, "_MANY_FEATURES", 0)
     return request.param
@@ -62,7 +61,7 @@ def method(request, monkeypatch):
 def test_every_formulation_and_storage(method, formulation, storage):
     X, y = data(N, 20, 0)
     problem = problem_of(formulation, y)
-    solution = solve(problem, Gram(STORAGES[storage](X), Kernel("linear")), Settings(tol=1e-4))
+    solution = solve(problem, Gram(STORAGES[storage](X), Kernel("linear")), Settings(tol=1e-4, sizes=ALWAYS))
     assert solution.report.solver == method
     assert_solved(solution, problem, X @ X.T, 1e-4)
 
@@ -72,7 +71,7 @@ def test_no_kernel_value_is_needed(method, shrinking):
     X, y = data(N, 20, 1)
     gram = Gram(sp.csr_array(X), Kernel("linear"))
     problem = problem_of("c_svc", y)
-    solution = solve(problem, gram, Settings(shrinking=shrinking))
+    solution = solve(problem, gram, Settings(shrinking=shrinking, sizes=ALWAYS))
     assert_solved(solution, problem, X @ X.T, 1e-3)
     if method == "proximal":  # the descent may leave slow directions to block decomposition
         assert solution.report.kernel_evaluations == 0
@@ -92,10 +91,9 @@ def test_agrees_with_the_certificate(formulation, name, n, d, C, seed):
     problem = problem_of(formulation, np.resize([1.0, -1.0], n) if formulation == "nu_svc" else y, C)
     gram = Gram(X, Kernel("linear"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hinge.solvers, "ONE_SET", 0)
         patch.setattr(linear, "_FEW_FEATURES", METHODS[name])
         patch.setattr(linear, "_MANY_FEATURES", 0)
-        report = (solution := solve(problem, gram, Settings(tol=1e-3))).report
+        report = (solution := solve(problem, gram, Settings(tol=1e-3, sizes=ALWAYS))).report
     assert report.solver == name
     assert report.converged
     cert = certificate(problem, gram, solution.beta)
@@ -123,8 +121,8 @@ def test_a_part_of_a_problem_keeps_its_sums():
 def test_a_good_start_is_kept(method):
     X, y = data(N, 20, 3)
     problem, gram = problem_of("c_svc", y), Gram(X, Kernel("linear"))
-    beta = solve(problem, gram, Settings(tol=1e-6)).beta
-    again = solve(problem, gram, Settings(tol=1e-3, start=beta))
+    beta = solve(problem, gram, Settings(tol=1e-6, sizes=ALWAYS)).beta
+    again = solve(problem, gram, Settings(tol=1e-3, start=beta, sizes=ALWAYS))
     assert again.report.iterations == 0
     np.testing.assert_allclose(again.beta, beta, atol=1e-12)
 
@@ -133,7 +131,7 @@ def test_a_good_start_is_kept(method):
 def test_the_iteration_limit_holds(method, limit):
     X, y = data(N, 20, 4)
     problem, gram = problem_of("c_svc", y, C=100.0), Gram(X, Kernel("linear"))
-    solution = solve(problem, gram, Settings(tol=1e-9, max_iter=limit))
+    solution = solve(problem, gram, Settings(tol=1e-9, max_iter=limit, sizes=ALWAYS))
     assert solution.report.iterations <= limit
     cert = certificate(problem, gram, solution.beta)
     assert cert.box_error == 0
@@ -146,7 +144,8 @@ def test_a_callback_may_stop_it(method, calls):
     X, y = data(N, 20, 5)
     problem, gram = problem_of("c_svc", y, C=100.0), Gram(X, Kernel("linear"))
     seen = []
-    solution = solve(problem, gram, Settings(tol=1e-9, callback=lambda p: seen.append(p) or len(seen) >= calls))
+    settings = Settings(tol=1e-9, callback=lambda p: seen.append(p) or len(seen) >= calls, sizes=ALWAYS)
+    solution = solve(problem, gram, settings)
     assert str(solution.report.status) == "interrupted"
     assert len(seen) == calls
     cert = certificate(problem, gram, solution.beta)

@@ -330,5 +330,6 @@ def certified(
         violation=violation_of(problem, beta, residual), objective=objective_of(problem, beta, residual),
         gap=gap_of(problem, beta, residual, multipliers), n_support=n_support, n_bounded=n_bounded,
         kernel_evaluations=0, cache_hits=0, cache_misses=0, cache_bytes=0, seconds=time.perf_counter() - started,
+        largest_set=problem.n_variables, fewest_active=problem.n_samples,
     )  # fmt: skip
     return Solution(beta, residual, multipliers, report)

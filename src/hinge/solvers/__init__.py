@@ -15,7 +15,6 @@ from hinge.solvers.linear import descent_then_block, proximal_then_block, weight
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.shrinking import shrinking_block, shrinking_smo
 from hinge.solvers.state import State
-from hinge.solvers.working_set import ONE_SET
 
 # Aim a little below the tolerance, so that what rounding moves afterwards stays within it.
 AIM = 0.9
@@ -71,7 +70,7 @@ def _choose_method(problem: DualProblem, gram: Gram, settings: Settings) -> tupl
     if settings.solver != "auto":
         return settings.solver, "as asked"
     size = f"{problem.n_variables} variables"
-    if problem.n_variables <= ONE_SET:
+    if problem.n_variables <= settings.sizes.one_set:
         return "block", f"{size} fit one working set"
     if (method := weight_method(problem, gram, settings)) is not None:
         return method, f"{size}, {gram.samples.n_features} features; a linear kernel has a weight vector"

@@ -50,11 +50,12 @@ def solve_block(state: State, tol: float, run: Run) -> None:
     Stop
         A limit was reached, or no working set makes progress.
     """
-    working_set = WorkingSet()
+    working_set = WorkingSet(run.settings.sizes)
     stuck = 0
     while (violation := state.violation()) > tol and not run.gap_is_reached(state):
         run.check(violation, state.gram.n)
         chosen = working_set.choose(state)
+        run.note_set(len(chosen))
         inner_tol = max(0.5 * tol, _INNER_SHARE * violation)
         if len(chosen) == state.problem.n_variables and run.settings.gap_tol is None:
             inner_tol = tol  # nothing is outside the working set

@@ -106,5 +106,8 @@ def conclude(state: State, status: Status, method: str, reason: str, run: Run) -
         cache_misses=gram.counts.misses,
         cache_bytes=gram.counts.bytes,
         seconds=run.seconds,
+        largest_set=run.largest_set,
+        fewest_active=run.fewest_active,
+        most_lagging=run.most_lagging,
     )
     return Solution(beta, state.residual, multipliers, report)

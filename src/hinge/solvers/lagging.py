@@ -39,6 +39,11 @@ class Lagging:
         self.travel: list[float] = []
         self._reach = np.sqrt(np.maximum(state.gram.diagonal, 0.0))
 
+    @property
+    def count(self) -> int:
+        """Number of samples that lag."""
+        return int(np.count_nonzero(self.epoch != _CURRENT))
+
     def advance(self, before: Vector, moved: float, waiting: Index, width: float) -> Index:
         """Account for a step that has just been taken; return those of the ``waiting`` that must be updated.
 

@@ -65,6 +65,9 @@ class Run:
         self.iterations = 0
         self.outer_steps = 0
         self.objective = 0.0
+        self.largest_set = 0
+        self.fewest_active = problem.n_samples
+        self.most_lagging = 0
         self.effort = Effort()
         self._interrupted_at = float("inf")
         default = max(_MIN_DEFAULT_STEPS, _DEFAULT_STEPS_PER_VARIABLE * problem.n_variables)
@@ -95,8 +98,17 @@ class Run:
         self.outer_steps += 1
         self.objective += objective_change
 
+    def note_set(self, size: int) -> None:
+        """Remember the size of the largest working set."""
+        self.largest_set = max(self.largest_set, size)
+
+    def note_lagging(self, n_lagging: int) -> None:
+        """Remember the most samples that lagged behind at one time."""
+        self.most_lagging = max(self.most_lagging, n_lagging)
+
     def check(self, violation: float, n_active: int) -> None:
         """Raise `Stop` where a limit is reached or somebody asked to stop."""
+        self.fewest_active = min(self.fewest_active, n_active)
         if self.settings.callback is not None:
             figures = (self.iterations, self.outer_steps, violation, self.objective, self.seconds, n_active)
             if self.settings.callback(Progress(*figures)):

@@ -22,7 +22,6 @@ from hinge.solvers.lagging import Lagging
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.smo import no_pair, solve_smo
 from hinge.solvers.state import State
-from hinge.solvers.working_set import ONE_SET
 from hinge.threads import Cancelled
 
 # Shrinking pays only if it leaves clearly less to do.
@@ -45,7 +44,6 @@ _UNSHRINK_FACTOR = 10.0
 
 # Nested subsets: solve a quarter of the samples first, as long as that leaves enough of them.
 _SUBSET_SHARE = 0.25
-_SMALLEST_CHEAP, _SMALLEST_DEAR = 1000, 3500
 _SUBSET_TOL = 0.05
 
 
@@ -141,7 +139,8 @@ def shrinking_block(state: State, tol: float, run: Run) -> None:
     Stop
         As `solve_block`.
     """
-    if not run.settings.shrinking or state.problem.n_variables <= ONE_SET:
+    one_set = run.settings.sizes.one_set
+    if not run.settings.shrinking or state.problem.n_variables <= one_set:
         return solve_block(state, tol, run)
     if not state.beta.any():
         _solve_subset_first(state, tol, run)
@@ -152,7 +151,7 @@ def shrinking_block(state: State, tol: float, run: Run) -> None:
     reached = 0.0  # by the last active set
     while (violation := state.violation()) > tol and not run.gap_is_reached(state):
         active = near_margin(state)
-        is_small = len(active) * state.problem.n_variables <= ONE_SET * state.gram.n
+        is_small = len(active) * state.problem.n_variables <= one_set * state.gram.n
         share = _SMALL_ACTIVE_SHARE if is_small else _ACTIVE_SHARE
         for_now = (_RIGHT_ACTIVE_SHARE if violation <= reached else share) * violation
         if for_now <= (_NEAR_TOLERANCE if is_small else 1.0) * tol:
@@ -164,6 +163,8 @@ def shrinking_block(state: State, tol: float, run: Run) -> None:
         with ActiveSet(state, active) as chosen:
             solve_block(chosen.part, for_now, run)
             reached = chosen.part.violation()
+        if state.lagging is not None:
+            run.note_lagging(state.lagging.count)
     if state.problem is not run.problem:
         _settle(state)  # whoever asked for this part takes its residual over
 
@@ -211,9 +212,9 @@ def _pairs_on(active: ActiveSet, tol: float, run: Run, has_looked_again: bool) -
 
 def _solve_subset_first(state: State, tol: float, run: Run) -> None:
     """Start from the solution of a random quarter: it shows which samples will be support vectors."""
-    n = state.gram.n
+    n, sizes = state.gram.n, run.settings.sizes
     size = int(_SUBSET_SHARE * n)
-    if size < (_SMALLEST_CHEAP if state.gram.is_cheap else _SMALLEST_DEAR):
+    if size < (sizes.cheap_subset if state.gram.is_cheap else sizes.dear_subset):
         return
     subset = np.sort(np.random.default_rng(n).choice(n, size, replace=False))
     scale = float(np.abs(state.problem.v).mean())

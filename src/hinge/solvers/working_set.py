@@ -6,14 +6,11 @@ import numpy as np
 
 from hinge.problem import Vector
 from hinge.samples import Index
+from hinge.settings import Sizes
 from hinge.solvers.state import State
 
 # A set somewhat larger than the number of free variables lets one inner solve settle all of them at once.
 _SIZE_PER_FREE = 1.3
-_SMALLEST = 512
-
-# So many variables are one working set: their whole matrix is cheaper than a second choice.
-ONE_SET = 2000
 
 # Share of the last set that stays: variables that just moved are likely to move again. A newcomer of a dear
 # kernel costs a whole row.
@@ -25,18 +22,25 @@ class WorkingSet:
 
     The newest members of the last set stay, and the variables that violate most take the other places: half of
     them where r is largest and β may grow, half where r is smallest and β may fall, in each group.
+
+    Parameters
+    ----------
+    sizes : Sizes
+        How large sets may be, and up to which size all variables are one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, sizes: Sizes) -> None:
+        self._sizes = sizes
         self._last: Index = np.empty(0, dtype=np.int64)
 
     def choose(self, state: State) -> Index:
         """Return the next working set, in ascending order."""
         problem, beta, residual = state.problem, state.beta, state.residual
         n_free = int(np.count_nonzero((beta > problem.lo) & (beta < problem.hi)))
-        size = min(int(_SIZE_PER_FREE * n_free), state.gram.largest_block)
-        size = min(max(size, _SMALLEST), problem.n_variables)
-        if problem.n_variables <= ONE_SET:
+        sizes = self._sizes
+        size = min(int(_SIZE_PER_FREE * n_free), sizes.largest_set, state.gram.largest_block)
+        size = min(max(size, sizes.smallest_set), problem.n_variables)
+        if problem.n_variables <= sizes.one_set:
             return np.arange(problem.n_variables)
         share = _KEPT_SHARE_CHEAP if state.gram.is_cheap else _KEPT_SHARE_DEAR
         kept = self._last[: int(share * size)]
