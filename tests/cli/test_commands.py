@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import tracemalloc
 
 import numpy as np
@@ -378,18 +377,32 @@ def test_programs_and_pipes(two_classes, tmp_path):
     assert half.stderr == ""
 
 
+WAITS_AT_EACH_STEP = """
+import sys
+import hinge.cli
+from hinge.progress import Watch
+
+def step(watch, number, progress, go_on=Watch.step):
+    print("a step", flush=True)
+    sys.stdin.read()
+    return go_on(watch, number, progress)
+
+Watch.step = step
+sys.exit(hinge.cli.main())
+"""
+
+
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
 def test_interrupt_leaves_the_old_model(tmp_path):
-    X = RNG.normal(size=(4000, 30))
-    path = write(tmp_path / "hard", X, np.where(RNG.normal(size=4000) > 0, 1, -1))
+    X = RNG.normal(size=(2500, 5))  # more than one working set: there are steps to stop between
+    path = write(tmp_path / "hard", X, np.where(RNG.normal(size=2500) > 0, 1, -1))
     (tmp_path / "model").write_text("old")
-    code = "import sys, hinge.cli.train; print('ready', flush=True); sys.exit(hinge.cli.main())"
-    words = [sys.executable, "-c", code, "train", "-c", "1e6", "-e", "1e-9", str(path), "model"]
-    process = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert process.stdout.readline() == b"ready\n"
-    time.sleep(2)
+    words = [sys.executable, "-c", WAITS_AT_EACH_STEP, "train", "-c", "1e6", "-e", "1e-9", str(path), "model"]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    process = subprocess.Popen(words, cwd=tmp_path, **pipes)
+    assert process.stdout.readline() == b"a step\n"
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=60)  # which closes its input: it goes on
     assert process.returncode == 1
     assert b"interrupted" in errors
     assert set(os.listdir(tmp_path)) == {"hard", "model"}

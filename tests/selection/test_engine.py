@@ -165,33 +165,24 @@ def test_workers_that_come_and_die(tmp_path):
     enough = tmp_path / "enough"
     job, units = make_job(scorers.SlowlyUntil(str(enough))), make_units(12)
     made = Cluster(tmp_path)
-    stop = threading.Event()
-    n_killed = 0
+    told = []
 
-    def kill_now_and_then():
-        """A new worker first: then the oldest dies, in the middle of a unit."""
-        nonlocal n_killed
-        with distributed.Client(made.address, set_as_default=False) as client:
-            while not stop.is_set():
-                if len(client.nthreads()) >= 2 and not stop.wait(1.5):
-                    made.kill_worker()
-                    n_killed += 1
-                    if n_killed == 2:
-                        enough.touch()
-                    made.add_worker()
-                stop.wait(0.1)
+    def kill_at_the_first_news(cell):
+        """The oldest worker dies, in the middle of its next cell, and a new one comes; then the other dies."""
+        told.append(cell)
+        if len(told) in (1, 2):
+            made.kill_worker()
+            made.add_worker()
+        if len(told) == 2:
+            enough.touch()
 
-    killer = threading.Thread(target=kill_now_and_then)
     try:
         made.add_worker()
         made.add_worker()
-        killer.start()
-        table = table_of(run_units(job, units, made.address))
+        table = table_of(run_units(job, units, made.address, 1, kill_at_the_first_news))
     finally:
-        stop.set()
-        killer.join()
         made.close()
-    assert n_killed >= 2
+    assert len(told) == 36
     assert table == table_of(run_units(make_job(), units))
 
 
