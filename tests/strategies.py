@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from hypothesis import strategies as st
 
-from hinge import DualProblem, Gram, Kernel
+from hinge import DualProblem, Gram, Kernel, Sizes
 from hinge.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
 from hinge.threads import lazy
 from reference import kernel_matrix
@@ -106,8 +106,8 @@ def stored(X, storage):
     return X
 
 
-def cases(formulations=FORMULATIONS, storages=STORAGES, kernels=KERNELS):
-    """Problems of 4 to 40 samples."""
+def cases(formulations=FORMULATIONS, storages=STORAGES, kernels=KERNELS, n_samples=(4, 40), n_features=(1, 6)):
+    """Problems of 4 to 40 samples, if nothing else is said."""
 
     def build(formulation, kernel, gamma, **others):
         kernel = "rbf" if formulation == "hard_margin" else kernel
@@ -121,13 +121,28 @@ def cases(formulations=FORMULATIONS, storages=STORAGES, kernels=KERNELS):
         kernel=st.sampled_from(kernels),
         spread=st.sampled_from(("normal", "grid", "bits")),
         weighting=st.sampled_from(("none", "random", "some zero")),
-        n=st.integers(4, 40),
-        d=st.integers(1, 6),
+        n=st.integers(*n_samples),
+        d=st.integers(*n_features),
         C=st.sampled_from((0.1, 1.0, 10.0)),
         gamma=st.sampled_from((0.1, 0.5, 2.0)),
         coef0=st.sampled_from((0.0, 1.0)),
         degree=st.integers(1, 3),
         seed=st.integers(0, 2**32 - 1),
+    )
+
+
+def small_sizes(least, most):
+    """Sizes at which problems are divided into working sets of ``least`` to ``most`` variables, and subsets."""
+
+    def build(one_set, smallest_set, more, subset):
+        return Sizes(one_set, smallest_set, smallest_set + more, subset, subset)
+
+    return st.builds(
+        build,
+        one_set=st.integers(least, most),
+        smallest_set=st.integers(least, most),
+        more=st.integers(0, most),
+        subset=st.sampled_from((least, 10**9)),
     )
 
 

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
-from strategies import FORMULATIONS, SOLVERS, STORAGES, cases, dual_problem
 
-from hinge import Gram, Kernel, Settings, solve
+from hinge import Gram, Kernel, Settings, Sizes, solve
 from reference import (
     assert_feasible,
     assert_solved,
@@ -19,6 +18,7 @@ from reference import (
     rounding,
     violation,
 )
+from strategies import FORMULATIONS, SOLVERS, STORAGES, cases, dual_problem, small_sizes
 
 TIGHT = 1e-6
 
@@ -43,7 +43,9 @@ def test_solution_is_feasible_optimal_and_as_good_as_the_reference(solver, rule,
         cache_bytes=data.draw(st.sampled_from((None, tiny(case)))),
         precision=data.draw(st.sampled_from(("auto", "double"))),
     )
-    settings = Settings(solver=solver, rule=rule, tol=TIGHT, time_limit=40, shrinking=data.draw(st.booleans()))
+    sizes = data.draw(st.one_of(st.just(Sizes()), small_sizes(2, 8)))
+    shrinking = data.draw(st.booleans())
+    settings = Settings(solver=solver, rule=rule, tol=TIGHT, time_limit=40, shrinking=shrinking, sizes=sizes)
     solution = solve(case.problem, gram, settings)
     if rule == "mg" and solution.report.status == "stalled":  # seed 004, theorem 7: it may
         assert_feasible(solution.beta, case.problem)
@@ -53,14 +55,36 @@ def test_solution_is_feasible_optimal_and_as_good_as_the_reference(solver, rule,
     assert_as_good_as_reference(solution.beta, case)
 
 
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+@examples(max_examples=15)
+@given(data=st.data())
+def test_many_working_sets(formulation, data):
+    """Up to 300 samples in sets of 20 to 50, a random quarter first or not: no set holds all variables."""
+    case = data.draw(cases((formulation,), n_samples=(60, 300), n_features=(1, 8)))
+    sizes = data.draw(small_sizes(20, 25))
+    gram = case.gram(
+        cache_bytes=data.draw(st.sampled_from((None, 30 * 8 * case.n))),
+        precision=data.draw(st.sampled_from(("auto", "single"))),
+    )
+    solver, shrinking = data.draw(st.sampled_from(("auto", "block"))), data.draw(st.booleans())
+    settings = Settings(solver=solver, tol=1e-4, time_limit=40, shrinking=shrinking, sizes=sizes)
+    solution = solve(case.problem, gram, settings)
+    assert_solved(solution, case.problem, case.K, 1e-4)
+    report = solution.report
+    assert report.largest_set <= sizes.largest_set < case.problem.n_variables
+    assert (report.fewest_active, report.most_lagging) == (case.n, 0) or shrinking
+    assert report.objective == pytest.approx(objective(solution.beta, case.K, case.problem), rel=1e-6, abs=1e-6)
+
+
 @pytest.mark.parametrize("storage", STORAGES)
-@examples(max_examples=25)
+@examples(max_examples=20)
 @given(data=st.data())
 def test_single_precision_rows_still_reach_the_true_violation(storage, data):
     case = data.draw(cases(storages=(storage,)))
     solver, rule = data.draw(st.sampled_from([s for s in SOLVERS if s[1] != "mg"]))
     gram = case.gram(cache_bytes=data.draw(st.sampled_from((None, tiny(case)))), precision="single")
-    settings = Settings(solver=solver, rule=rule, tol=1e-3, time_limit=40, shrinking=data.draw(st.booleans()))
+    sizes, shrinking = data.draw(small_sizes(2, 8)), data.draw(st.booleans())
+    settings = Settings(solver=solver, rule=rule, tol=1e-3, time_limit=40, shrinking=shrinking, sizes=sizes)
     assert_solved(solve(case.problem, gram, settings), case.problem, case.K, 1e-3)
 
 
