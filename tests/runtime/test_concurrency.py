@@ -14,26 +14,38 @@ import pytest
 from threadpoolctl import threadpool_info
 
 import hinge
-from hinge import SVC, Gram, Kernel, Settings, solve
+from hinge import SVC, Gram, Kernel, Settings, Sizes, certificate, solve
 from hinge.formulations import c_svc
 from hinge.threads import blas_on_one_thread, lazy
-from reference import assert_solved, kernel_matrix
+from reference import assert_solved, objective
 
+N = 2500  # more than two blocks of columns: threads have something to share
+SIZES = Sizes(one_set=400, smallest_set=300, largest_set=600, cheap_subset=500, dear_subset=500)
 SOLVERS = [("block", "second_order"), ("smo", "second_order"), ("smo", "hmg")]
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform does not fork")
 every_solver = pytest.mark.parametrize(("solver", "rule"), SOLVERS)
 
 
-def data(seed, n=1500):
+def data(seed, n=N):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 6))
     return X, np.where(X[:, 0] + 0.7 * rng.normal(size=n) > 0, 1.0, -1.0)
 
 
-def beta_of(seed, solver="block", rule="second_order", threads=None):
+def solution_of(seed, solver="block", rule="second_order", threads=None):
+    """A solution that took many working sets, or shrinking."""
     X, y = data(seed)
     gram = Gram(X, Kernel("rbf", gamma=0.2), threads=threads)
-    return solve(c_svc(y, C=5.0), gram, Settings(solver=solver, rule=rule)).beta
+    solution = solve(c_svc(y, C=5.0), gram, Settings(solver=solver, rule=rule, sizes=SIZES))
+    report = solution.report
+    assert report.largest_set <= 600
+    assert report.fewest_active < N
+    assert (report.most_lagging > 0) == (solver == "block")
+    return solution
+
+
+def beta_of(*arguments, **options):
+    return solution_of(*arguments, **options).beta
 
 
 @every_solver
@@ -85,17 +97,25 @@ def test_blas_is_limited_in_every_thread_and_set_free_by_the_last_one():
 
 
 @every_solver
-@pytest.mark.parametrize("threads", [1, 2, 3])
-def test_thread_count_does_not_change_the_result(solver, rule, threads):
+def test_every_thread_count_finds_the_solution(solver, rule):
+    """Sums in another order round in another way: what is found is the same within the tolerance, and its gap."""
     X, y = data(0)
-    gram = Gram(X, Kernel("rbf", gamma=0.2), threads=threads)
-    solution = solve(c_svc(y, C=5.0), gram, Settings(solver=solver, rule=rule))
-    assert_solved(solution, c_svc(y, C=5.0), kernel_matrix("rbf", X, X, gamma=0.2), 1e-3)
-    np.testing.assert_array_equal(solution.beta, beta_of(0, solver, rule, threads=2))
+    squares = (X**2).sum(axis=1)
+    problem, K = c_svc(y, C=5.0), np.exp(-0.2 * (squares[:, None] + squares - 2 * X @ X.T))
+    solutions = [solution_of(0, solver, rule, threads) for threads in (1, 2, 3)]
+    gap = certificate(problem, Gram(X, Kernel("rbf", gamma=0.2)), solutions[0].beta).gap
+    for solution in solutions:
+        assert_solved(solution, problem, K, 1e-3)
+        value = objective(solution.beta, K, problem)
+        assert value == pytest.approx(objective(solutions[0].beta, K, problem), abs=2 * gap)
 
 
-def test_same_data_same_answer():
-    np.testing.assert_array_equal(beta_of(3), beta_of(3))
+@every_solver
+@pytest.mark.parametrize("threads", [1, 3])
+def test_same_data_and_threads_same_answer(solver, rule, threads):
+    first, second = (solution_of(3, solver, rule, threads) for _ in range(2))
+    np.testing.assert_array_equal(first.beta, second.beta)
+    np.testing.assert_array_equal(first.residual, second.residual)
 
 
 def fit(seed):
@@ -118,8 +138,8 @@ from hinge import SVC
 
 def fit(seed):
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(1500, 6))
-    y = np.where(X[:, 0] + 0.7 * rng.normal(size=1500) > 0, 1, -1)
+    X = rng.normal(size=(2500, 6))
+    y = np.where(X[:, 0] + 0.7 * rng.normal(size=2500) > 0, 1, -1)
     return SVC(C=5.0, gamma=0.2).fit(X, y).decision_function(X[:20])
 
 alone = [fit(seed) for seed in range(4)]  # the parent's threads exist by now
