@@ -117,6 +117,20 @@ def test_dear_kernels_keep_rows_within_the_budget(problem, cache_rows):
         assert solution.report.cache_misses > solution.report.n_support
 
 
+@pytest.mark.parametrize("rows", [X, WIDE], ids=["cheap", "dear"])
+def test_memory_bounds_the_working_set(rows):
+    """Its matrix, and the two that its free variables may need, take half of the budget at most."""
+    problem, largest = c_svc(LABELS, C=100.0), []
+    for budget in (2**16, 2**22):
+        gram = Gram(rows, Kernel("rbf", gamma=GAMMA), cache_bytes=budget)
+        sizes = Sizes(one_set=20, smallest_set=20, largest_set=200, cheap_subset=NEVER, dear_subset=NEVER)
+        solution = solve(problem, gram, Settings(solver="block", time_limit=60, sizes=sizes))
+        assert_solved(solution, problem, rbf_of(rows), 1e-3)
+        assert 20 * solution.report.largest_set**2 <= budget / 2
+        largest.append(solution.report.largest_set)
+    assert largest[0] < largest[1]
+
+
 @every_problem
 def test_callable_and_precomputed(problem):
     for gram in (called(K), Gram(K, Kernel("precomputed"))):

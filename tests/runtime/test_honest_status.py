@@ -1,0 +1,117 @@
+"""What a fit says of itself is true of all its machines: neither a mistake nor the best of them speaks for it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from hinge import SVC, SVR, Gram, Kernel, Settings, Sizes, Status, solve, training
+from hinge.formulations import c_svc
+from hinge.training import Task, train
+from reference import kernel_matrix, violation
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(1300, 6))
+NOISE = np.sign(RNG.normal(size=1300))  # labels that mean nothing: nearly every sample becomes a support vector
+THREE = np.digitize(X[:, 0] + 0.3 * RNG.normal(size=1300), [-0.5, 0.5])
+ENDS = [status for status in Status if status is not Status.CONVERGED]
+
+
+def mistaken(n_right, starts):
+    """A solver that claims to have converged when it has not, but for its runs from ``n_right`` on."""
+
+    def answer(problem, gram, settings):
+        starts.append(settings.start)
+        right = len(starts) > n_right
+        return solve(problem, gram, settings if right else replace(settings, tol=0.5))
+
+    return answer
+
+
+@pytest.mark.parametrize("make", [lambda: SVC(gamma=0.1, C=5.0), lambda: SVR(gamma=0.1, C=5.0, epsilon=0.01)])
+def test_a_solver_that_errs_to_the_end_is_not_called_converged(make, monkeypatch):
+    starts = []
+    monkeypatch.setattr(training, "solve", mistaken(10**9, starts))
+    machine = make()
+    with pytest.warns(UserWarning, match="stalled"):
+        machine.fit(X, NOISE)
+    assert machine.report_.status == "stalled"
+    assert machine.fit_status_ == 1
+    assert machine.report_.violation > machine.tol
+    assert len(starts) == 3
+
+
+@pytest.mark.parametrize("n_right", [1, 2])
+def test_a_solver_that_errs_is_asked_again_from_where_it_was(n_right, monkeypatch):
+    starts = []
+    monkeypatch.setattr(training, "solve", mistaken(n_right, starts))
+    machine = SVC(gamma=0.1, C=5.0).fit(X, NOISE)
+    assert machine.report_.status == "converged"
+    assert machine.report_.violation <= machine.tol
+    assert len(starts) == n_right + 1
+    assert starts[0] is None
+    for start in starts[1:]:
+        assert np.count_nonzero(start) > 100
+    problem = c_svc(NOISE, C=5.0)
+    beta = np.zeros(len(X))
+    beta[machine.support_] = machine.dual_coef_[0]
+    assert violation(beta, kernel_matrix("rbf", X, X, gamma=0.1), problem) <= 1.001 * machine.tol
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("status", ENDS)
+@pytest.mark.parametrize("which", range(3))
+def test_one_machine_that_did_not_converge_speaks_for_the_fit(status, which, n_jobs, monkeypatch):
+    """Three pairs of classes, one of which ends otherwise."""
+    rows, y, order = X[:120], THREE[:120], []
+
+    def answer(problem, gram, settings):
+        solution = solve(problem, gram, settings)
+        order.append(problem)
+        is_it = (problem.n_samples, int((problem.v > 0).sum())) == marked
+        return replace(solution, report=replace(solution.report, status=status)) if is_it else solution
+
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    counts = [(int(np.isin(y, pair).sum()), int((y == pair[0]).sum())) for pair in pairs]
+    assert len(set(counts)) == 3
+    marked = counts[which]
+    monkeypatch.setattr(training, "solve", answer)
+    machine = SVC(n_jobs=n_jobs)
+    stopped = status is Status.INTERRUPTED
+    with pytest.raises(KeyboardInterrupt) if stopped else pytest.warns(UserWarning, match=status):
+        machine.fit(rows, y)
+    assert machine.report_.status is status
+    if not stopped:
+        assert len(order) == 3
+        assert machine.report_.message.startswith("2 of 3 machines converged")
+    assert machine.fit_status_ == 1
+
+
+def test_machines_that_end_differently_by_themselves():
+    """Two classes far apart are done in a step, two that mix are not: the fit met its limit."""
+    rows = np.vstack([X[:60], X[60:120], X[120:180] + 30.0])
+    y = np.repeat([0, 1, 2], 60)
+    machine = SVC(C=10.0, kernel="linear", max_iter=30)
+    with pytest.warns(UserWarning, match="iteration_limit"):
+        machine.fit(rows, y)
+    assert machine.report_.status == "iteration_limit"
+    assert machine.report_.message.startswith("2 of 3 machines converged")
+    assert machine.report_.violation > 1.0
+
+
+def test_sums_and_extremes_of_all_machines_are_reported():
+    sizes = Sizes(one_set=50, smallest_set=30, largest_set=50)
+    gram = Gram(X[:400], Kernel("rbf", gamma=0.1), threads=2)
+    parts = [np.arange(0, 150), np.arange(100, 400), np.arange(20, 50)]
+    tasks = [Task(part, c_svc(NOISE[part], C=2.0)) for part in parts]
+    machines = train(gram, tasks, Settings(sizes=sizes))
+    reports = [machine.solution.report for machine in machines]
+    together = training.combined_report(machines, gram, 1.0)
+    assert [report.largest_set for report in reports][2] == 30  # it fits one set
+    assert together.largest_set == max(report.largest_set for report in reports) > 30
+    assert together.fewest_active == min(report.fewest_active for report in reports) <= 30
+    assert together.violation == max(report.violation for report in reports)
+    assert together.objective == pytest.approx(sum(report.objective for report in reports))
+    for machine, task in zip(machines, tasks, strict=True):
+        K = kernel_matrix("rbf", X[task.samples], X[task.samples], gamma=0.1)
+        assert violation(machine.solution.beta, K, task.problem) <= 1.001e-3
