@@ -36,6 +36,11 @@ class GivenGram(Samples):
     def take(self, index: Index, dtype: Any) -> GivenGram:
         return GivenGram(self.matrix, index if self.index is None else self.index[index])
 
+    def largest_values(self) -> NDArray[np.float64]:
+        """Return the largest |k(x, ·)| of every sample."""
+        whole = np.maximum(self.matrix.max(axis=1), -self.matrix.min(axis=1)).astype(np.float64)
+        return whole if self.index is None else whole[self.index]
+
     def diagonal_statistic(self, statistic: Statistic) -> NDArray[np.float64]:
         diagonal = self.matrix.diagonal().astype(np.float64)
         return diagonal if self.index is None else diagonal[self.index]

@@ -22,7 +22,9 @@ from hinge.image import image, image_of_first
 from hinge.kernels import Kernel
 from hinge.memory import default_cache_bytes
 from hinge.precision import choose_precision, store
-from hinge.samples import DenseSamples, FeatureRows, Floats, Index, Samples, SparseSamples
+from hinge.rounding import operations_of, rounding_of_image, rounding_of_sharp_image, sizes_of
+from hinge.samples import DenseSamples, FeatureRows, Floats, Index, Samples, SparseSamples, Statistic
+from hinge.sharp import Pairs, seconds_of, sharp_image, sharp_projection, sharp_weights
 from hinge.square import Workspace, fill_from_rows, fill_square
 from hinge.threads import Team, blas_on_one_thread
 from hinge.tiles import Tiles
@@ -142,6 +144,8 @@ class Gram:
         self.magnitude = float(np.abs(self.diagonal).max())
         self._cache: RowCache | None = None
         self._whole: Floats | None = None
+        self._sizes: dict[Statistic, NDArray[np.float64]] = {}
+        self._origin: tuple[Gram, Index] | None = None
 
     def _share_with(self, other: Gram) -> None:
         self.cache_bytes, self.team, self.counts = other.cache_bytes, other.team, other.counts
@@ -238,6 +242,11 @@ class Gram:
     ) -> NDArray[np.float64]:
         """Return ``K[rows] @ coefficients`` with kernel values computed in ``dtype``; nothing is cached."""
         dtype = np.dtype(dtype)
+        if self._origin is not None and dtype != self.dtype:
+            origin, index = self._origin
+            everywhere = np.zeros(origin.n)
+            everywhere[index] = coefficients
+            return origin.product(everywhere, index if rows is None else index[rows], dtype)
         support = np.flatnonzero(coefficients)
         if self.through_weights or (self._matrix is not None and dtype == self.dtype):
             through = self._through_weights if self.through_weights else self._through_rows
@@ -258,10 +267,50 @@ class Gram:
         self._count(evaluations=len(support) * len(rows))
         return image(self._tiles_of(rows, dtype), self.samples, support, factors, self.team)
 
+    def rounding(self, coefficients: NDArray[np.float64], sharp: bool = False) -> NDArray[np.float64]:
+        """Bound the rounding error of every value of ``product(coefficients)``, or of `sharp_product`."""
+        source, index = self._source
+        statistic: Statistic = "l2" if sharp and source.kernel.label == "rbf" else source.statistic
+        if statistic not in source._sizes:
+            source._sizes[statistic] = sizes_of(source.samples, source.kernel, statistic, source.diagonal)
+        sizes = source._sizes[statistic] if index is None else source._sizes[statistic][index]
+        operations = operations_of(source.samples, source.kernel, int(np.count_nonzero(coefficients)))
+        return (rounding_of_sharp_image if sharp else rounding_of_image)(sizes, operations, coefficients)
+
+    def sharp_seconds(self, n_values: int) -> float:
+        """Guess how long `sharp_product` takes for so many kernel values."""
+        source, _ = self._source
+        return 0.0 if source.through_weights else seconds_of(source.samples, n_values) / self.team.size
+
+    def sharp_product(self, coefficients: NDArray[np.float64], rows: Index) -> Pairs:
+        """Return ``K[rows] @ coefficients`` to twice the digits of a double: the sum of two lines."""
+        source, index = self._source
+        support = np.flatnonzero(coefficients)
+        factors = coefficients[support]
+        if index is not None:
+            support, rows = index[support], index[rows]
+        samples = source.samples
+        if source.through_weights:
+            weights = sharp_weights(samples.exact_rows(), samples.n_features, support, factors)
+            return sharp_projection(samples.exact_rows(), weights, rows)
+        self._count(evaluations=len(support) * len(rows))
+        return sharp_image(samples, source.kernel, support, factors, rows, self.team)
+
+    @property
+    def _source(self) -> tuple[Gram, Index | None]:
+        """Where kernel values can be computed most sharply, and the places of these samples there."""
+        return (self, None) if self._origin is None else self._origin
+
     def weights(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``Xᵀ coefficients``, where `through_weights` says that a weight vector exists."""
         support = np.flatnonzero(coefficients)
         return self.samples.combine(support, coefficients[support])  # type: ignore[attr-defined, no-any-return]
+
+    def sharp_weights(self, coefficients: NDArray[np.float64]) -> Pairs:
+        """As `weights`, to twice the digits of a double: the sum of two lines."""
+        support = np.flatnonzero(coefficients)
+        samples = self.samples
+        return sharp_weights(samples.exact_rows(), samples.n_features, support, coefficients[support])
 
     def project(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``X weights``, where a weight vector exists."""
@@ -316,6 +365,7 @@ class Gram:
         twin._share_with(self)
         twin.diagonal = self.diagonal
         twin._set(self.samples, self.kernel, np.float64, self.statistic)
+        twin._origin = self._origin
         return twin
 
     def stored(self) -> Gram:
@@ -341,7 +391,10 @@ class Gram:
         return values
 
     def given(self, matrix: Floats, index: Index) -> Gram:
-        """Return an independent Gram matrix of the samples ``index`` whose values are those of ``matrix``."""
+        """Return an independent Gram matrix of the samples ``index`` whose values are those of ``matrix``.
+
+        It remembers where they came from: rounded as they are, a claim of convergence may have to go back there.
+        """
         given = GivenGram(matrix)
         given.storage = self.samples.storage
         part = object.__new__(Gram)
@@ -349,7 +402,14 @@ class Gram:
         part.team, part.counts, part._workspace = Team(1), Counts(evaluations=matrix.size), Workspace()
         part.diagonal = self.diagonal[index]
         part._set(given, Kernel("precomputed"), matrix.dtype, "value")
+        part._origin = self._origin_of(index)
         return part
+
+    def _origin_of(self, index: Index) -> tuple[Gram, Index] | None:
+        """Where values of the samples ``index`` can be computed more sharply than they are kept."""
+        if self._origin is not None:
+            return self._origin[0], self._origin[1][index]
+        return None if isinstance(self.samples, GivenGram | CalledKernel) else (self, index)
 
     def alone(self) -> Gram:
         """Return the same kernel values with one thread, and with counts and memory for blocks of its own."""

@@ -46,6 +46,11 @@ def compiled_exactly(function: F) -> F:
     return _decorator(_EXACT_MATH)(function)
 
 
+def compiled_literally(function: F) -> F:
+    """Compile ``function``; every operation is done and rounded as it is written, nothing is fused."""
+    return _decorator(set())(function)
+
+
 def _intrinsic(function: Any) -> Any:
     return intrinsic(function)
 
@@ -98,3 +103,13 @@ def bits_to_float64(typing_context: Any, bits: Any) -> Any:
         return builder.bitcast(arguments[0], ir.DoubleType())
 
     return types.float64(types.int64), generate
+
+
+@_intrinsic
+def fused(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
+    """a · b + c of float64, rounded once."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.fma(*arguments)
+
+    return types.float64(types.float64, types.float64, types.float64), generate

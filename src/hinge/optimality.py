@@ -22,7 +22,21 @@ def group_extremes(problem: DualProblem, beta: Vector, residual: Vector) -> tupl
 
 def violation_of(problem: DualProblem, beta: Vector, residual: Vector) -> float:
     """Return the amount by which the optimality conditions fail, zero where they hold."""
-    top, bottom = group_extremes(problem, beta, residual)
+    return _largest(problem, *group_extremes(problem, beta, residual))
+
+
+def most_violation_of(problem: DualProblem, beta: Vector, residual: Vector, error: Vector) -> float:
+    """Return how large the violation can be, where every residual is known to within its ``error`` only."""
+    up, down = (
+        group_extremes(problem, beta, residual + error)[0],
+        group_extremes(problem, beta, residual - error)[1],
+    )
+    if problem.n_groups == 0:
+        return float(max(up[0], -down[0], 0.0))
+    return float(max(np.max(up - down), 0.0))
+
+
+def _largest(problem: DualProblem, top: Vector, bottom: Vector) -> float:
     if problem.n_groups == 0:
         return float(max(top[0], -bottom[0], 0.0))
     return float(max(np.max(top - bottom), 0.0))
@@ -114,7 +128,7 @@ def _gap(beta: Any, residual: Any, lo: Any, hi: Any, group: Any, levels: Any) ->
 
 
 def free_and_near(
-    problem: DualProblem, beta: Vector, residual: Vector, multipliers: Vector, width: float
+    problem: DualProblem, beta: Vector, residual: Vector, multipliers: Vector, width: float | Vector
 ) -> NDArray[np.bool_]:
     """Mark the variables that violate, or that would if their residual changed by ``width``."""
     excess = excess_of(problem, residual, multipliers)

@@ -13,7 +13,9 @@ class Status(StrEnum):
     """How a run ended. Only ``converged`` is success."""
 
     CONVERGED = "converged"
-    """The violation, checked in double precision, is at most the tolerance (or the gap at most its own)."""
+    """The violation, rounding errors included, is at most the tolerance (or the gap at most its own)."""
+    UNCERTAIN = "uncertain"
+    """The violation computed is within the tolerance; rounding may hide that the true one is not."""
     ITERATION_LIMIT = "iteration_limit"
     """The iteration limit was reached first."""
     TIME_LIMIT = "time_limit"
@@ -28,6 +30,7 @@ class Status(StrEnum):
 
 MESSAGES = {
     Status.CONVERGED: "the violation is within the tolerance",
+    Status.UNCERTAIN: "rounding errors may be larger than the tolerance; loosen tol, or scale the features",
     Status.ITERATION_LIMIT: "raise max_iter, loosen tol, or scale the features",
     Status.TIME_LIMIT: "raise time_limit, loosen tol, or continue from this point (start=solution.beta)",
     Status.INTERRUPTED: "the best point so far; continue from it with start=solution.beta",
@@ -59,6 +62,8 @@ class Report:
         moves of a variable, or Newton steps); working sets or rounds.
     violation : float
         Largest violation of the optimality conditions; NaN if an interrupt left no time to compute it.
+    rounding : float
+        Bound on how much larger the true violation may be, because kernel values and their sums are rounded.
     objective : float
         ½ βᵀKβ − vᵀβ.
     gap : float
@@ -86,6 +91,7 @@ class Report:
     iterations: int
     outer_steps: int
     violation: float
+    rounding: float
     objective: float
     gap: float
     n_support: int

@@ -52,12 +52,18 @@ class Samples(ABC):
         What a report calls this storage.
     cost : float
         Rough cost of one comparison, in multiply-add steps of dense samples.
+    terms : int
+        Most terms that the sum of one comparison has.
+    is_exactly_compared : bool
+        Whether comparisons in double precision have no rounding error.
     """
 
     n: int
     n_features: int
     storage: str
     cost: float
+    terms: int = 0
+    is_exactly_compared = True
 
     def __init__(self) -> None:
         self._norms: dict[Any, Floats] = {}
@@ -85,6 +91,10 @@ class Samples(ABC):
     def take(self, index: Index, dtype: Any) -> Self:
         """Copy the samples ``index`` into a storage of their own, for comparisons in ``dtype``."""
 
+    def exact_rows(self) -> FeatureRows:
+        """Return the rows as they were given, where comparing them may round."""
+        raise NotImplementedError(f"{self.storage} samples are compared exactly as they are")
+
     def has_negatives(self) -> bool:
         """Whether some feature is negative."""
         return False
@@ -102,12 +112,14 @@ class DenseSamples(Samples):
     """
 
     storage = "dense"
+    is_exactly_compared = False
 
     def __init__(self, rows: Floats, center: NDArray[np.float64] | None = None) -> None:
         super().__init__()
         self.rows = np.ascontiguousarray(rows)
         self.center = center
         self.n, self.n_features = self.rows.shape
+        self.terms = self.n_features
         self.cost = float(self.n_features)
         self._single: NDArray[np.float32] | None = None
         self._features: dict[Any, Floats] = {}
@@ -143,7 +155,12 @@ class DenseSamples(Samples):
             products.dense_differences(_DIFFERENCE[statistic], panel, columns, out)
 
     def take(self, index: Index, dtype: Any) -> DenseSamples:
+        if dtype == np.float64:  # as they were given, so that they can be compared exactly
+            return DenseSamples(self.rows[index].astype(np.float64, copy=False), self.center)
         return DenseSamples(self.panel(index, dtype))
+
+    def exact_rows(self) -> FeatureRows:
+        return np.empty(0, np.int64), np.empty(0, np.int32), self.rows
 
     def features(self, dtype: Any) -> Floats:
         """Return the transposed data, a line for each feature, with lines of zeros up to a multiple of four."""
@@ -216,6 +233,7 @@ class SparseSamples(Samples):
     """Rows of a CSR matrix, compared with a panel that holds only the features that occur in it."""
 
     storage = "sparse"
+    is_exactly_compared = False
 
     def __init__(
         self, indptr: NDArray[np.integer], indices: NDArray[np.integer], values: Floats, n_features: int
@@ -226,6 +244,9 @@ class SparseSamples(Samples):
         self.indices = indices.astype(np.int32, copy=False)
         self.values: dict[Any, Floats] = {values.dtype: values}
         self.cost = max(_SPARSE_PRICE * self.indices.size / max(self.n, 1), 1.0)
+        self.terms = 2 * int(
+            np.diff(self.indptr).max(initial=0)
+        )  # features of both rows, where they are differences
 
     @classmethod
     def of(cls, matrix: Any) -> SparseSamples:
@@ -303,6 +324,14 @@ class SparseSamples(Samples):
     def feature_rows(self) -> FeatureRows:
         """Return the rows as `products.row_dot` takes them."""
         return self.indptr, self.indices, self._values(np.float64)
+
+    def exact_rows(self) -> FeatureRows:
+        return self.indptr, self.indices, self._original
+
+    def absolute_sums(self) -> NDArray[np.float64]:
+        """Return Σ|x| over the features of every sample."""
+        sums = np.concatenate([[0.0], np.cumsum(np.abs(self._original), dtype=np.float64)])
+        return sums[self.indptr[1:]] - sums[self.indptr[:-1]]
 
     def take(self, index: Index, dtype: Any) -> SparseSamples:
         values = self.values.get(np.dtype(dtype), self._original)

@@ -26,6 +26,7 @@ from hinge.report import MESSAGES, Report, Solution, Status
 from hinge.samples import Index
 from hinge.settings import Progress, Settings
 from hinge.solvers import solve
+from hinge.solvers.exactness import is_within
 from hinge.solvers.polish import polish
 from hinge.threads import blas_on_one_thread
 
@@ -47,7 +48,7 @@ _FLAT_MARGIN = 1e-10
 # From bad to good: the status of a whole fit is the first that one of its machines ended with.
 _SEVERITY = (
     Status.INTERRUPTED, Status.TIME_LIMIT, Status.ITERATION_LIMIT, Status.INFEASIBLE, Status.STALLED,
-    Status.CONVERGED,
+    Status.UNCERTAIN, Status.CONVERGED,
 )  # fmt: skip
 
 
@@ -302,6 +303,7 @@ def combined_report(machines: Sequence[Machine], gram: Gram, seconds: float) -> 
         iterations=sum(report.iterations for report in reports),
         outer_steps=sum(report.outer_steps for report in reports),
         violation=float(np.max([report.violation for report in reports])),
+        rounding=float(np.max([report.rounding for report in reports])),
         objective=sum(report.objective for report in reports),
         gap=sum(report.gap for report in reports),
         n_support=int(used.sum()),
@@ -328,8 +330,8 @@ def _solve(task: Task, gram: Gram, settings: Settings, polishing: float) -> Solu
         solution = replace(solution, report=report)
         if not report.converged:
             return solution
-        solution = polish(task.problem, gram, solution, polishing)
-        if solution.report.violation <= settings.tol:
+        solution = polish(task.problem, gram, solution, settings.tol, polishing)
+        if is_within(solution.report.violation, solution.report.rounding, settings.tol):
             return solution
         settings = replace(settings, start=solution.beta)  # the solver was mistaken: let it look again
     stalled = replace(solution.report, status=Status.STALLED, message=MESSAGES[Status.STALLED])
@@ -343,8 +345,9 @@ def _not_begun(task: Task, gram: Gram) -> Solution:
     report = Report(
         status=Status.INTERRUPTED, message="the fit was stopped before this machine was begun", solver="none",
         rule="none", reason="not begun", precision=gram.precision, storage=gram.samples.storage, iterations=0,
-        outer_steps=0, violation=unknown, objective=0.0, gap=unknown, n_support=int(np.count_nonzero(beta)),
-        n_bounded=0, kernel_evaluations=0, cache_hits=0, cache_misses=0, cache_bytes=0, seconds=0.0,
+        outer_steps=0, violation=unknown, rounding=unknown, objective=0.0, gap=unknown,
+        n_support=int(np.count_nonzero(beta)), n_bounded=0, kernel_evaluations=0, cache_hits=0, cache_misses=0,
+        cache_bytes=0, seconds=0.0,
     )  # fmt: skip
     return Solution(beta, problem.v.copy(), np.zeros(problem.n_groups), report)
 

@@ -21,6 +21,7 @@ _REMEDIES = {
     Status.TIME_LIMIT: "raise time_limit, or continue with warm_start=True",
     Status.INTERRUPTED: "continue with warm_start=True",
     Status.STALLED: "loosen tol",
+    Status.UNCERTAIN: "loosen tol, or scale the features",
     Status.INFEASIBLE: "no hyperplane separates the classes: choose a finite C",
 }
 

@@ -23,7 +23,7 @@ from hinge.samples import Floats
 from hinge.settings import Settings
 from hinge.solvers import AIM, PATIENCE
 from hinge.solvers.conclusion import conclude, conduct
-from hinge.solvers.exactness import is_exact, refresh
+from hinge.solvers.exactness import is_exact, refresh, verdict
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.state import State
 
@@ -107,7 +107,9 @@ def _until_exact(state: State, body: Body, run: Run) -> Status:
         if not is_exact(state, tol):
             refresh(state, tol)
         violation = state.violation()
-        if violation <= tol or run.gap_is_reached(state):
+        if violation <= tol:
+            return verdict(state, tol)
+        if run.gap_is_reached(state):
             return Status.CONVERGED
         vain = vain + 1 if stalled or violation > 0.5 * best else 0
         best = min(best, violation)

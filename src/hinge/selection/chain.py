@@ -18,12 +18,21 @@ from scipy.linalg import LinAlgError
 from hinge.given import GivenGram
 from hinge.gram import Gram
 from hinge.jit import compiled
-from hinge.optimality import count_support, free_and_near, gap_of, multipliers_of, objective_of, violation_of
+from hinge.optimality import (
+    count_support,
+    free_and_near,
+    gap_of,
+    most_violation_of,
+    multipliers_of,
+    objective_of,
+    violation_of,
+)
 from hinge.problem import DualProblem, Vector
 from hinge.report import MESSAGES, Report, Solution, Status
 from hinge.samples import Floats
 from hinge.settings import Settings
 from hinge.solvers import solve
+from hinge.solvers.exactness import is_within
 from hinge.solvers.free_set import NS_OF_CHANGE, FreeSet, layout_ns, residual_of
 from hinge.solvers.free_steps import subtract_image
 from hinge.solvers.pairwise import CONVERGED, SECOND_ORDER, optimise
@@ -128,7 +137,9 @@ class Chain:
         if self._still_holds(problem, settings.tol):
             self._free_set, self._cost, self._trial = None, 0.0, _TRIAL
             _, last = self.last
-            return certified(problem, gram, last.beta, last.residual, 0, "pairs", started)
+            found = certified(problem, gram, last.beta, last.residual, 0, "pairs", started)
+            if is_within(found.report.violation, found.report.rounding, settings.tol):
+                return found
         tol, tol_of_pairs = _AIM * settings.tol, _AIM_OF_PAIRS * settings.tol
         least = _LEAST * n**2
 
@@ -137,7 +148,7 @@ class Chain:
                 point.residual, point.drift = _fresh_residual(kernel, gram, problem, point.beta)
             self._drift = point.drift
             found = certified(problem, gram, point.beta, point.residual, steps, method, started)
-            return found if found.report.violation <= settings.tol else None
+            return found if is_within(found.report.violation, found.report.rounding, settings.tol) else None
 
         expected = self._expected(problem)
         by_pairs = max(_GROWTH * self._cost, least) if expected is None else self._trial * expected
@@ -323,11 +334,14 @@ def certified(
     """Return a solution with the report of what β proves, given its residual in double precision."""
     multipliers = multipliers_of(problem, beta, residual)
     n_support, n_bounded = count_support(problem, beta)
+    violation = violation_of(problem, beta, residual)
+    error = np.tile(gram.rounding(problem.coefficients(beta)), problem.n_variables // problem.n_samples)
     report = Report(
         status=Status.CONVERGED, message=MESSAGES[Status.CONVERGED], solver=method, rule="second_order",
         reason="a problem in a chain, on a kernel matrix in memory", precision="double",
         storage=gram.samples.storage, iterations=steps, outer_steps=1,
-        violation=violation_of(problem, beta, residual), objective=objective_of(problem, beta, residual),
+        violation=violation, rounding=max(most_violation_of(problem, beta, residual, error) - violation, 0.0),
+        objective=objective_of(problem, beta, residual),
         gap=gap_of(problem, beta, residual, multipliers), n_support=n_support, n_bounded=n_bounded,
         kernel_evaluations=0, cache_hits=0, cache_misses=0, cache_bytes=0, seconds=time.perf_counter() - started,
         largest_set=problem.n_variables, fewest_active=problem.n_samples,

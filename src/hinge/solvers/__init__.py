@@ -10,7 +10,7 @@ from hinge.problem import DualProblem
 from hinge.report import Solution, Status
 from hinge.settings import Settings
 from hinge.solvers.conclusion import conclude, conduct
-from hinge.solvers.exactness import is_exact, needs_double, refresh
+from hinge.solvers.exactness import is_exact, needs_double, refresh, verdict
 from hinge.solvers.linear import descent_then_block, proximal_then_block, weight_method
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.shrinking import shrinking_block, shrinking_smo
@@ -93,8 +93,12 @@ def _refine(state: State, method: str, run: Run) -> Status:
             refresh(state, settings.tol)
             run.objective = objective_of(state.problem, state.beta, state.residual)
         violation = state.violation()
-        if violation <= settings.tol or run.gap_is_reached(state):
+        if violation <= settings.tol:
+            return verdict(state, settings.tol)
+        if run.gap_is_reached(state):
             return Status.CONVERGED
+        if violation <= state.resolution:
+            return Status.STALLED
         vain = vain + 1 if violation > 0.5 * best else 0
         best = min(best, violation)
         if vain >= PATIENCE:

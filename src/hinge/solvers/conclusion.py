@@ -5,10 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+import numpy as np
+
 from hinge.gram import Gram
 from hinge.optimality import count_support, gap_of, multipliers_of, objective_of, violation_of
 from hinge.problem import DualProblem
 from hinge.report import MESSAGES, Report, Solution, Status
+from hinge.solvers.exactness import doubt
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.state import State
 from hinge.threads import Cancelled, blas_on_one_thread
@@ -47,6 +50,8 @@ def conduct(
         try:
             if state.is_stale:
                 _rebuild_residual(state)
+            else:
+                state.note_reference(np.zeros(gram.n))
             run.objective = objective_of(problem, state.beta, state.residual)
             status = advance(state)
         except Stop as stop:
@@ -62,7 +67,7 @@ def _rebuild_residual(state: State) -> None:
     """Compute the residual of every sample from β."""
     product = state.gram.product(state.problem.coefficients(state.beta))
     state.residual[:] = (state.problem.v.reshape(-1, state.gram.n) - product).ravel()
-    state.drift = 0.0
+    state.note_reference(state.gram.rounding(state.problem.coefficients(state.beta)))
     state.is_stale = False
     state.lagging = None
 
@@ -96,6 +101,7 @@ def conclude(state: State, status: Status, method: str, reason: str, run: Run) -
         iterations=run.iterations,
         outer_steps=run.outer_steps,
         violation=unknown if state.is_stale else violation_of(problem, beta, state.residual),
+        rounding=unknown if state.is_stale else doubt(state),
         # Where rounding has touched the residual, the sum of changes since it was exact is the better figure.
         objective=run.objective if state.is_stale or state.drift else objective_of(problem, beta, state.residual),
         gap=unknown if state.is_stale else gap_of(problem, beta, state.residual, multipliers),

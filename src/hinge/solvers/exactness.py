@@ -1,9 +1,11 @@
-"""Iterative refinement: steps from single-precision kernel values, answers checked in double precision.
+"""Iterative refinement: steps from rounded kernel values, answers checked as exactly as the tolerance needs.
 
 Each step leaves a rounding error in the residual; together they can hide a violation larger than the tolerance.
 Before convergence is declared the residual is computed anew in double precision wherever it could matter: for
 the variables that violate, are free or lie so near the margin that the error found there could make them so, and
-for all support vectors, from which the objective is computed.
+for all support vectors, from which the objective is computed. Double precision rounds too. `hinge.rounding`
+bounds by how much, and where that is not far below the tolerance the residual is computed in double-double
+arithmetic (`hinge.sharp`).
 """
 
 from __future__ import annotations
@@ -11,13 +13,17 @@ from __future__ import annotations
 import numpy as np
 
 from hinge.gram import Gram
-from hinge.optimality import free_and_near, multipliers_of
-from hinge.problem import DualProblem, Vector
-from hinge.samples import Index
-from hinge.solvers.state import SINGLE_ERROR, Reference, State
+from hinge.optimality import free_and_near, most_violation_of, multipliers_of, violation_of
+from hinge.problem import DualProblem
+from hinge.report import Status
+from hinge.residuals import Reference, exact_residual
+from hinge.solvers.state import SINGLE_ERROR, State
 
 # Rounding may move the residual by this share of the tolerance before it is computed anew.
 _DRIFT_ALLOWED = 0.01
+
+# Rounding may leave the violation in doubt by this share of the tolerance.
+_DOUBT_ALLOWED = 0.01
 
 # A variable is out of reach when it is further from the margin than this many times the largest error found.
 _SAFETY = 10.0
@@ -41,43 +47,62 @@ def needs_double(problem: DualProblem, gram: Gram, tol: float) -> bool:
 
 
 def is_exact(state: State, tol: float) -> bool:
-    """Whether rounding cannot have moved the residual by a relevant share of ``tol``."""
-    has_been_computed = state.gram.precision == "double" or state.reference is not None
-    return has_been_computed and state.drift <= _DRIFT_ALLOWED * tol
+    """Whether rounding cannot have moved the violation by a relevant share of ``tol``."""
+    if state.gram.through_weights and not _is_at_reference(state):
+        return False  # nobody counts the rounding of weight vectors; computing the residual anew takes no time
+    return state.drift <= _DRIFT_ALLOWED * tol and doubt(state) <= _DOUBT_ALLOWED * tol
+
+
+def is_within(violation: float, rounding: float, tol: float) -> bool:
+    """Whether a violation is at most ``tol`` although rounding may hide some of it: an answer has converged."""
+    return violation <= tol and violation + rounding <= (1 + _DOUBT_ALLOWED) * tol
+
+
+def doubt(state: State) -> float:
+    """Return by how much the true violation may exceed the one that the residual shows."""
+    problem, reference = state.problem, state.reference
+    if reference is None:
+        error = state.gram.rounding(problem.coefficients(state.beta))
+    else:  # samples that were not computed are out of reach
+        error = np.where(reference.exact, reference.error, 0.0)
+        error += state.gram.rounding(problem.coefficients(state.beta - reference.beta))
+    copies = problem.n_variables // problem.n_samples
+    most = most_violation_of(problem, state.beta, state.residual, np.tile(error + state.drift, copies))
+    return max(most - violation_of(problem, state.beta, state.residual), 0.0)
+
+
+def verdict(state: State, tol: float) -> Status:
+    """Return what a point is whose residual, as exact as it can be had, shows a violation of at most ``tol``."""
+    return Status.CONVERGED if is_within(state.violation(), doubt(state), tol) else Status.UNCERTAIN
 
 
 def refresh(state: State, tol: float) -> None:
-    """Compute the residual in double precision for every variable that rounding could bring to violate."""
+    """Compute the residual anew for every variable that rounding could bring to violate."""
     problem, n = state.problem, state.gram.n
+    copies = problem.n_variables // n
     coefficients = problem.coefficients(state.beta)
     exact = np.zeros(n, dtype=bool)
-    width, error = _FIRST_WIDTH_IN_TOL * tol, 0.0
+    error = state.gram.rounding(coefficients)
+    width, largest = _FIRST_WIDTH_IN_TOL * tol, 0.0
     while True:
         multipliers = multipliers_of(problem, state.beta, state.residual)
-        near = free_and_near(problem, state.beta, state.residual, multipliers, width)
-        doubtful = np.flatnonzero((near.reshape(-1, n).any(axis=0) | (coefficients != 0)) & ~exact)
+        reach = np.tile(np.maximum(width, np.where(exact, 0.0, 2 * error)), copies)
+        near = free_and_near(problem, state.beta, state.residual, multipliers, reach).reshape(-1, n).any(axis=0)
+        doubtful = np.flatnonzero((near | (coefficients != 0)) & ~exact)
         if len(doubtful):
-            runs = state.residual.reshape(-1, n)
-            fresh = problem.v.reshape(-1, n)[:, doubtful] - _image(state, coefficients, doubtful)
-            error = max(error, float(np.abs(runs[:, doubtful] - fresh).max()))
+            runs, wanted = state.residual.reshape(-1, n), np.where(near, tol, np.inf)[doubtful]
+            fresh, error[doubtful] = exact_residual(
+                problem, state.gram, state.beta, doubtful, wanted, state.reference
+            )
+            largest = max(largest, float(np.abs(runs[:, doubtful] - fresh).max()))
             runs[:, doubtful] = fresh
             exact[doubtful] = True
-        if width >= _SAFETY * error:
+        elif width >= _SAFETY * largest:
             break
-        width = 2 * _SAFETY * error
-    image = (problem.v - state.residual).reshape(-1, n)[0]
-    state.reference = Reference(coefficients, image, exact)
+        width = max(width, 2 * _SAFETY * largest)
+    state.reference = Reference(state.beta.copy(), state.residual.copy(), error, exact)
     state.drift = 0.0
 
 
-def _image(state: State, coefficients: Vector, samples: Index) -> Vector:
-    """Return (Kβ) of ``samples`` in double precision, from the last time it was computed where that is shorter."""
-    former = state.reference
-    image = np.empty(len(samples))
-    known = np.zeros(len(samples), dtype=bool) if former is None else former.exact[samples]
-    if former is not None and known.any():
-        old = samples[known]
-        image[known] = former.image[old] + state.gram.product(coefficients - former.coefficients, old)
-    if not known.all():
-        image[~known] = state.gram.product(coefficients, samples[~known])
-    return image
+def _is_at_reference(state: State) -> bool:
+    return state.reference is not None and np.array_equal(state.reference.beta, state.beta)

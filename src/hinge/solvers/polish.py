@@ -25,12 +25,14 @@ from hinge.optimality import (
     excess_of,
     gap_of,
     group_extremes,
+    most_violation_of,
     multipliers_of,
     objective_of,
     violation_of,
 )
 from hinge.problem import DualProblem, Vector
 from hinge.report import Solution
+from hinge.residuals import exact_residual
 from hinge.samples import Index
 from hinge.threads import blas_on_one_thread
 
@@ -51,7 +53,9 @@ _REFINEMENTS = 5
 _MOST_FREED = 32
 
 
-def polish(problem: DualProblem, gram: Gram, solution: Solution, most_evaluations: float = 4e6) -> Solution:
+def polish(
+    problem: DualProblem, gram: Gram, solution: Solution, tol: float = 1e-3, most_evaluations: float = 4e6
+) -> Solution:
     """Return the solution with its violation brought down to rounding, or as it was where that is too dear.
 
     Parameters
@@ -62,14 +66,16 @@ def polish(problem: DualProblem, gram: Gram, solution: Solution, most_evaluation
         Its kernel values.
     solution : Solution
         A solution near the optimum.
+    tol : float
+        The tolerance it was solved to: residuals are computed exactly enough for that.
     most_evaluations : float
         Kernel evaluations that polishing may take; by default about a hundredth of a second.
 
     Returns
     -------
     Solution
-        A feasible point whose violation is not larger. Its report is computed from β alone, in double precision,
-        so that it is right whatever the solver believed.
+        A feasible point whose violation is not larger. Its report is computed from β alone, so that it is right
+        whatever the solver believed.
 
     Examples
     --------
@@ -80,13 +86,13 @@ def polish(problem: DualProblem, gram: Gram, solution: Solution, most_evaluation
     >>> polish(problem, gram, solve(problem, gram)).report.violation < 1e-10
     True
     """
-    point = _Point(problem, gram.in_double(), solution.beta.copy(), most_evaluations)
+    point = _Point(problem, gram.in_double(), solution.beta.copy(), tol, most_evaluations)
     n_support, _ = count_support(problem, solution.beta)
     if len(point.free()) > _MOST_FREE or n_support * gram.n > most_evaluations:
         return solution
     point.refresh()
-    best = point.beta.copy(), point.residual.copy()
-    least = point.violation()
+    start = _concluded(point, solution)
+    best, least = None, point.violation()
     try:
         with blas_on_one_thread():  # small factorisations lose more to waking threads than they gain
             for violation in point.rounds():
@@ -94,25 +100,38 @@ def polish(problem: DualProblem, gram: Gram, solution: Solution, most_evaluation
                     least, best = violation, (point.beta.copy(), point.residual.copy())
     except LinAlgError:  # a kernel that is not positive semi-definite, or overflow
         pass
-    return _conclude(problem, solution, *best)
+    if best is None:
+        return start
+    point.beta, point.residual = best
+    if point.is_rough:  # the residual of the steps may be wrong by as much as they gained
+        point.refresh()
+    polished = _concluded(point, solution)
+    return min(start, polished, key=lambda found: found.report.violation + found.report.rounding)
 
 
 @dataclass(eq=False)
 class _Point:
-    """A feasible point being polished, with its residual in double precision."""
+    """A feasible point being polished, with its residual."""
 
     problem: DualProblem
     gram: Gram
     beta: Vector
+    tol: float
     budget: float
 
     def refresh(self) -> None:
         """Compute the residual anew."""
-        problem = self.problem
-        coefficients = problem.coefficients(self.beta)
+        coefficients = self.problem.coefficients(self.beta)
         self.budget -= self.gram.n * int(np.count_nonzero(coefficients))
-        product = self.gram.product(coefficients)
-        self.residual = (problem.v.reshape(-1, problem.n_samples) - product).ravel()
+        everyone = np.arange(self.gram.n)
+        residual, self.error = exact_residual(self.problem, self.gram, self.beta, everyone, self.tol)
+        self.residual = residual.ravel()
+
+    @property
+    def is_rough(self) -> bool:
+        """Whether double precision is not enough to tell the residual of this point."""
+        rounding = self.gram.rounding(self.problem.coefficients(self.beta))
+        return float(rounding.max()) > float(self.error.max())
 
     def free(self) -> Index:
         """Variables strictly inside their box."""
@@ -217,12 +236,16 @@ class _Point:
         return np.union1d(worst, np.array(pairs, dtype=np.int64))
 
 
-def _conclude(problem: DualProblem, old: Solution, beta: Vector, residual: Vector) -> Solution:
+def _concluded(point: _Point, old: Solution) -> Solution:
+    problem, beta, residual = point.problem, point.beta.copy(), point.residual.copy()
     multipliers = multipliers_of(problem, beta, residual)
     n_support, n_bounded = count_support(problem, beta)
+    violation = violation_of(problem, beta, residual)
+    error = np.tile(point.error, problem.n_variables // problem.n_samples)
     report = replace(
         old.report,
-        violation=violation_of(problem, beta, residual),
+        violation=violation,
+        rounding=max(most_violation_of(problem, beta, residual, error) - violation, 0.0),
         objective=objective_of(problem, beta, residual),
         gap=gap_of(problem, beta, residual, multipliers),
         n_support=n_support,

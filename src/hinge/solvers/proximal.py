@@ -22,6 +22,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from hinge.jit import compiled
 from hinge.optimality import excess_of, multipliers_of
 from hinge.problem import DualProblem, Vector
+from hinge.rounding import UNIT
 from hinge.solvers.run import Run
 from hinge.solvers.state import State
 
@@ -39,6 +40,12 @@ _MOST_NEWTON_STEPS = 40
 # The line search ends where the slope has fallen to this share.
 _SLOPE_SHARE = 0.3
 _MOST_TRIALS = 30
+
+# Weights are summed up to twice the digits where rounding could leave more than this share of the accuracy wanted.
+_ROUNDING_SHARE = 0.1
+
+# Weights and variables fit where what is left is the effect of so many units in the last place of all variables.
+_ULPS = 8.0
 
 # Keeps the matrix positive where all variables of a group rest at bounds.
 _RIDGE = 1e-9
@@ -65,11 +72,13 @@ def proximal_steps(state: State, tol: float, run: Run) -> None:
             is_solved = step.solve(_INNER_SHARE * max(tol, min(width / sigma, violation)), violation, run)
         except LinAlgError:
             is_solved = False
-        before = state.beta.copy()
+        before = state.beta.copy(), state.residual.copy()
         change = state.move(everyone, problem.near(step.beta))
         if change > 0:  # weights that do not fit yet
-            change += state.move(everyone, before)
+            state.beta[:], state.residual[:] = before
+            change = 0.0
         run.count(step.n_newton, change)
+        state.sharpen(tol)
         if not is_solved:
             return
         violation = state.violation()
@@ -114,9 +123,10 @@ class _Step:
         """Take Newton steps until weights and variables fit; return whether they do."""
         d = len(self.weights)
         for _ in range(min(_MOST_NEWTON_STEPS, run.steps_left)):
-            gradient = self._gradient()
+            gradient = self._gradient(accuracy)
             misfit = self._reach * float(np.linalg.norm(gradient[:d]))
-            if max(misfit, self._reach**2 * float(np.abs(gradient[d:]).sum())) <= accuracy:
+            misfit = max(misfit, self._reach**2 * float(np.abs(gradient[d:]).sum()))
+            if misfit <= max(accuracy, _ULPS * UNIT * self._reach**2 * float(np.linalg.norm(self.beta))):
                 return True
             run.check(violation, self.problem.n_samples)
             step = self._newton_step(gradient)
@@ -125,9 +135,14 @@ class _Step:
             self.n_newton += 1
         return False
 
-    def _gradient(self) -> Vector:
+    def _gradient(self, accuracy: float) -> Vector:
         moved = self.beta - self.origin
-        misfit = self.weights - self.gram.weights(self.problem.coefficients(moved))
+        coefficients = self.problem.coefficients(moved)
+        if float(self.gram.rounding(coefficients).max()) <= _ROUNDING_SHARE * accuracy:
+            misfit = self.weights - self.gram.weights(coefficients)
+        else:  # features of very different sizes: what the weights lack would drown in the rounding of a sum
+            high, low = self.gram.sharp_weights(coefficients)
+            misfit = (self.weights - high) - low
         return np.concatenate([misfit, [-moved[members].sum() for members in self._members]])
 
     def _newton_step(self, gradient: Vector) -> Vector:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hinge.gram import Gram
 from hinge.optimality import group_extremes, objective_of, violation_of
 from hinge.problem import DualProblem, Vector
+from hinge.residuals import Reference, residual_since
+from hinge.rounding import UNIT
 from hinge.samples import Index
 
 if TYPE_CHECKING:
@@ -20,27 +21,11 @@ if TYPE_CHECKING:
 SINGLE_ERROR = 2e-7
 _DOUBLE_ERROR = 4e-16
 
+# Rounding of weights is felt where it may be more than this share of the tolerance.
+_FELT = 0.1
+
 # Rounding errors of many steps cancel: what is left is seldom more than this share of the bound on their sum.
 _LIKELY_DRIFT = 0.01
-
-
-@dataclass(frozen=True, eq=False)
-class Reference:
-    """Where the residual was last computed in double precision.
-
-    Attributes
-    ----------
-    coefficients : array of shape (n_samples,)
-        The samples' coefficients then.
-    image : array of shape (n_samples,)
-        Kβ then.
-    exact : bool array of shape (n_samples,)
-        Samples for which ``image`` is exact.
-    """
-
-    coefficients: Vector
-    image: Vector
-    exact: NDArray[np.bool_]
 
 
 @dataclass(eq=False)
@@ -60,7 +45,7 @@ class State:
     is_stale : bool
         Whether part of the residual is out of date because a run ended early.
     reference : Reference, optional
-        Where the residual was last computed in double precision.
+        Where the residual was last computed in double precision or beyond; of a part, where it began.
     lagging : Lagging, optional
         Which samples are out of reach, so that their residual may be an old one.
     """
@@ -114,8 +99,7 @@ class State:
         before = self.residual[changed]
         self.beta[changed] = new[moved]
         self.residual.reshape(-1, self.problem.n_samples)[...] -= product
-        if not self.gram.through_weights:
-            self.note_steps(float(np.abs(step).sum()))
+        self.note_steps(float(np.abs(step).sum()))
         return float(-0.5 * np.dot(step, before + self.residual[changed]))
 
     def adopt(self, beta: Vector) -> float:
@@ -129,22 +113,48 @@ class State:
         image = self.gram.product(coefficients)
         residual = (problem.v.reshape(-1, problem.n_samples) - image).ravel()
         if objective_of(problem, beta, residual) <= self.objective():
-            self.beta[:], self.residual[:], self.drift = beta, residual, 0.0
-            self.reference = Reference(coefficients, image, np.ones(problem.n_samples, dtype=bool))
+            self.beta[:], self.residual[:] = beta, residual
+            self.note_reference(self.gram.rounding(coefficients))
         return self.violation()
 
     def note_steps(self, length: float) -> None:
         """Account for the rounding that steps of this total length left in the residual."""
-        error = SINGLE_ERROR if self.gram.precision == "single" else _DOUBLE_ERROR
+        is_single = self.gram.precision == "single" and not self.gram.through_weights
+        error = SINGLE_ERROR if is_single else _DOUBLE_ERROR
         self.drift += error * length * self.gram.magnitude
 
     def is_lost(self, violation: float) -> bool:
         """Whether the violation has sunk into what rounding has probably done to the residual."""
-        return violation < _LIKELY_DRIFT * self.drift
+        return violation < max(_LIKELY_DRIFT * self.drift, self.resolution)
+
+    @property
+    def resolution(self) -> float:
+        """The violation that a unit in the last place of a variable makes: no β can be expected to do better."""
+        size = np.sqrt(np.abs(self.gram.diagonal))
+        largest = float((np.abs(self.problem.coefficients(self.beta)) * size).max(initial=0.0))
+        return UNIT * largest * float(size.max(initial=0.0))
 
     def restrict(self, samples: Index) -> State:
         """Return the state of ``samples`` alone, all others held where they are."""
         chosen = self.variables_of(samples)
         part = self.problem.restrict(chosen, len(samples), self.beta)
         gram = self.gram.restrict(samples)
-        return State(part, gram, self.beta[chosen], self.residual[chosen], self.drift)
+        state = State(part, gram, self.beta[chosen], self.residual[chosen], self.drift)
+        state.note_reference(np.zeros(len(samples)))
+        return state
+
+    def note_reference(self, error: Vector) -> None:
+        """Remember this point as one whose residual is known to within ``error``."""
+        everyone = np.ones(self.gram.n, dtype=bool)
+        self.reference = Reference(self.beta.copy(), self.residual.copy(), error, everyone)
+        self.drift = 0.0
+
+    def sharpen(self, tol: float) -> None:
+        """Compute the residual anew, of a linear kernel, where rounding may be felt beside ``tol``."""
+        assert self.reference is not None
+        change = self.problem.coefficients(self.beta - self.reference.beta)
+        if float(self.gram.rounding(change).max()) > _FELT * tol:
+            everyone = np.arange(self.gram.n)
+            residual, error = residual_since(self.reference, self.gram, self.beta, everyone, tol)
+            self.residual[:] = residual.ravel()
+            self.note_reference(error)
