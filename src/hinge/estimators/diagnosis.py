@@ -29,6 +29,8 @@ _REMEDIES = {
 def convergence_message(report: Report, tol: float, X: Any, names: Any, is_gram: bool) -> str:
     """Tell how far the solver came, the likely cause and what to do."""
     reached = "unknown" if np.isnan(report.violation) else f"{report.violation:.3g}"
+    if report.status is Status.UNCERTAIN:
+        reached = f"between {reached} and {report.violation + report.rounding:.3g}, depending on rounding errors"
     text = (
         f"Solver terminated early ({report.status} after {report.iterations} steps and {report.seconds:.3g} s): "
         f"the violation reached is {reached}, the tolerance is {tol:g}. To go on, {_REMEDIES[report.status]}."

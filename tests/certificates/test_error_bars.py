@@ -1,0 +1,92 @@
+"""A claim of convergence has an error bar: what says converged is, however much Kβ rounds in double precision."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+import exact
+from hinge import SVC, SVR, Gram, Kernel, Settings, certificate, residuals, solve
+from hinge.formulations import c_svc, epsilon_svr
+from hinge.training import Task, train
+
+
+def true_violation(problem, X, beta, **kernel):
+    """The violation in exact arithmetic."""
+    if kernel["name"] == "linear":
+        return exact.LinearTruth(problem, X).violation(beta)
+    return exact.Truth(problem, lambda columns: exact.kernel_matrix(X=X, columns=columns, **kernel)).violation(
+        beta
+    )
+
+
+def unscaled(n, d=6, seed=0):
+    """Features whose sizes are many decades apart, as counters beside rates are."""
+    rng = np.random.default_rng(seed)
+    X = rng.gamma(2.0, size=(n, d)) * 10.0 ** np.linspace(0, 6, d)
+    return X, rng.normal(size=n) * 20 + 80
+
+
+def test_linear_regression_on_unscaled_features_claims_what_exact_arithmetic_finds():
+    X, y = unscaled(2300)
+    problem = epsilon_svr(y, C=1.0, epsilon=0.1)
+    solution = solve(problem, Gram(X, Kernel("linear")))
+    found = true_violation(problem, X, solution.beta, name="linear")
+    assert found == pytest.approx(solution.report.violation, abs=solution.report.rounding + 1e-9)
+    assert solution.report.rounding < 1e-5
+    assert not solution.report.converged or found <= 1.01e-3
+
+
+@pytest.mark.parametrize("n", [150, 2100])
+def test_one_column_of_ten_millions_is_never_called_converged_wrongly(n):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 10))
+    y = np.where(X[:, 1] + rng.normal(size=n) > 0, 1.0, -1.0)
+    X[:, 0] *= 1e7
+    problem = c_svc(y, C=1.0)
+    gram = Gram(X, Kernel("linear"))
+    (machine,) = train(gram, [Task(np.arange(n), problem)], Settings(max_iter=100_000))
+    report, beta = machine.solution.report, machine.solution.beta
+    found = true_violation(problem, X, beta, name="linear")
+    assert not report.converged or found <= 1.01e-3
+    assert found <= report.violation + report.rounding + 1e-9
+
+
+@pytest.mark.parametrize("name", ["linear", "rbf", "poly"])
+def test_a_certificate_bounds_its_own_rounding(name):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, 3))
+    X[:, 0] *= 1e6
+    kernel = Kernel(name, gamma=1e-6, coef0=1.0, degree=2)
+    problem = c_svc(np.where(rng.random(40) < 0.5, 1.0, -1.0), C=1e9)
+    gram = Gram(X, kernel)
+    beta = solve(problem, gram, Settings(max_iter=20)).beta
+    found = certificate(problem, gram, beta)
+    truth = true_violation(problem, X, beta, name=name, gamma=kernel.gamma, coef0=1.0, degree=2)
+    assert abs(found.violation - truth) <= found.rounding
+    assert found.rounding <= 1e-6 * max(found.violation, 1.0)
+    plain = gram.product(problem.coefficients(beta))
+    assert np.abs(plain - gram.sharp_product(problem.coefficients(beta), np.arange(40)).sum(axis=0)).max() > 0
+
+
+def test_where_rounding_cannot_be_lifted_the_status_is_uncertain_and_tells_the_interval(monkeypatch):
+    # Samples of both classes at nearly the same place: coefficients of 1e8 that nearly cancel.
+    X = np.repeat(np.arange(8.0), 2)[:, None] + np.tile([0.0, 1e-4], 8)[:, None]
+    y = np.tile([-1, 1], 8)
+    machine = SVC(C=1e12, gamma=1.0, tol=1e-4)
+    assert machine.fit(X, y).report_.converged
+    monkeypatch.setattr(residuals, "_MOST_SHARP_SECONDS", -1.0)
+    with pytest.warns(ConvergenceWarning, match=r"uncertain .* between .* and .*, depending on rounding errors"):
+        report = machine.fit(X, y).report_
+    assert report.status == "uncertain"
+    assert not report.converged
+    assert report.violation <= 1e-4 < report.violation + report.rounding
+
+
+def test_the_rounding_of_an_ordinary_fit_is_far_below_its_tolerance():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(300, 5))
+    y = X[:, 0] * X[:, 1] > 0
+    for kernel in ("linear", "rbf", "poly", "sigmoid"):
+        report = SVC(kernel=kernel, C=10.0).fit(X, y).report_
+        assert report.converged
+        assert 0 <= report.rounding < 1e-8
