@@ -123,6 +123,33 @@ def test_links_and_permissions(tmp_path):
 
 
 @posix
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666])
+def test_nobody_may_read_the_draft_who_may_not_read_the_file(tmp_path, monkeypatch, mode):
+    path, seen = tmp_path / "model", []
+    path.write_text("secret")
+    path.chmod(mode)
+    real_open = os.open
+
+    def watching(name, *arguments, **options):
+        descriptor = real_open(name, *arguments, **options)
+        seen.append(stat.S_IMODE(os.fstat(descriptor).st_mode))
+        return descriptor
+
+    before = os.umask(0o022)
+    try:
+        monkeypatch.setattr(os, "open", watching)
+        with atomic_write(path) as file:
+            file.write("a new secret")
+            file.flush()
+            (draft,) = tmp_path.glob(".*.tmp")
+            seen.append(stat.S_IMODE(draft.stat().st_mode))
+    finally:
+        os.umask(before)
+    assert seen[1] == stat.S_IMODE(path.stat().st_mode) == mode
+    assert not seen[0] & ~mode, "the draft was open to others at first"
+
+
+@posix
 def test_devices_and_folders(tmp_path):
     with atomic_write(os.devnull) as file:
         file.write("gone")
