@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from pathlib import Path
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,9 @@ DEFAULT_SHARE = 0.25
 _FALLBACK_BYTES = 2 * 1024**3
 
 _CACHE_LINE = 64
+
+#: Where Linux tells of processes and of control groups.
+PROCESSES, GROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 
 
 def aligned(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
@@ -37,20 +41,22 @@ def aligned(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
 
 
 def free_bytes() -> int:
-    """Estimate the memory this process could still use, within its container."""
-    candidates = [_available_on_machine(), _left_in_container()]
-    known = [size for size in candidates if size is not None]
-    return min(known) if known else _FALLBACK_BYTES
+    """Estimate the memory this process could still use.
+
+    The least of what the machine, the limits of the process (``ulimit``) and those of its control groups leave.
+    """
+    known = [size for size in (_available_on_machine(), *_left_by_limits(), *_left_in_groups()) if size is not None]
+    return max(min(known), 0) if known else _FALLBACK_BYTES
 
 
 def default_cache_bytes() -> int:
     """Return the default budget of a row cache: `DEFAULT_SHARE` of the free memory."""
-    return int(DEFAULT_SHARE * free_bytes())
+    return max(int(DEFAULT_SHARE * free_bytes()), 1)
 
 
 def _available_on_machine() -> int | None:
     try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
+        for line in (PROCESSES / "meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
     except OSError:
@@ -61,11 +67,57 @@ def _available_on_machine() -> int | None:
         return None
 
 
-def _left_in_container() -> int | None:
-    group = Path("/sys/fs/cgroup")
+def _left_by_limits() -> Iterator[int]:
+    """Yield what is left of the address space and of the data segment, where they are limited."""
     try:
-        limit = (group / "memory.max").read_text().strip()
-        used = int((group / "memory.current").read_text())
+        import resource  # not on Windows
+    except ImportError:
+        return
+    try:
+        pages = [int(word) for word in (PROCESSES / "self/statm").read_text().split()]
+    except (OSError, ValueError):
+        return
+    for limit, used in ((resource.RLIMIT_AS, pages[0]), (resource.RLIMIT_DATA, pages[5])):
+        most = resource.getrlimit(limit)[0]
+        if most != resource.RLIM_INFINITY:
+            yield most - used * resource.getpagesize()
+
+
+def _left_in_groups() -> Iterator[int]:
+    """Yield what the control groups of this process leave, their own and those of all groups above them.
+
+    In a container the path that the system names may begin above the root that can be seen; what does not exist
+    there is passed over, down to the root, which has the container's own limit.
+    """
+    try:
+        lines = (PROCESSES / "self/cgroup").read_text().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if not controllers:
+            roots, names = (GROUPS, GROUPS / "unified"), ("memory.max", "memory.current", "")
+        elif "memory" in controllers.split(","):
+            roots, names = (GROUPS / "memory",), ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_")
+        else:
+            continue
+        inner = PurePosixPath(path.lstrip("/"))
+        for root in roots:
+            for group in (inner, *inner.parents):
+                left = _left_in_group(root / group, *names)
+                if left is not None:
+                    yield left
+
+
+def _left_in_group(group: Path, limit_name: str, usage_name: str, prefix: str) -> int | None:
+    try:
+        limit = (group / limit_name).read_text().strip()
+        used = int((group / usage_name).read_text())
+        if limit == "max":
+            return None
+        counts = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+        # Pages of files count as used, but make room when somebody wants it.
+        kept = sum(int(counts.get(f"{prefix}{state}_file", 0)) for state in ("active", "inactive"))
+        return int(limit) - max(used - kept, 0)
     except (OSError, ValueError):
         return None
-    return None if limit == "max" else max(int(limit) - used, 0)
