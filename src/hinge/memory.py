@@ -95,6 +95,7 @@ def _left_in_groups() -> Iterator[int]:
         return
     for line in lines:
         _, controllers, path = line.split(":", 2)
+        roots: tuple[Path, ...]
         if not controllers:
             roots, names = (GROUPS, GROUPS / "unified"), ("memory.max", "memory.current", "")
         elif "memory" in controllers.split(","):

@@ -11,9 +11,13 @@ from hinge.cli.data import explained, leave
 from hinge.cli.options import EXIT_OK, EXIT_USAGE
 from hinge.cli.tables import SUBSET
 from hinge.io import atomic_write
+from hinge.io.budget import Budget
 from hinge.io.svmlight_source import blocks, open_source
 
 _STRATIFIED, _RANDOM = 0, 1
+
+# What Python takes for a line beside its bytes: the object, and a place in each of two lists.
+_BYTES_A_LINE = 56
 
 _NO_CLASSES = """\
 Error: failed to have at least one instance per class
@@ -46,9 +50,12 @@ def run(arguments: Sequence[str]) -> int:
 def _read_lines(path: str) -> list[bytes]:
     """Read the lines that hold a sample, each with its line feed; whatever they say stays as it is."""
     lines: list[bytes] = []
-    with explained(path, "can't open input file"), open_source(path) as (file, _):
-        for text, stop in blocks(file):
-            lines += text[:stop].tobytes().splitlines(keepends=True)
+    with explained(path, "can't open input file"), open_source(path) as (file, name):
+        budget = Budget(name)
+        for text, stop in blocks(file, budget):
+            fresh = text[:stop].tobytes().splitlines(keepends=True)
+            budget.keep(stop + _BYTES_A_LINE * len(fresh))
+            lines += fresh
     return [line for line in lines if line.strip() and not line.lstrip().startswith(b"#")]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, BinaryIO, NoReturn
@@ -14,14 +15,18 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from hinge.io.atomic import atomic_write
+from hinge.io.budget import Budget
 from hinge.io.libsvm_model import CLASSIFIERS, KERNEL_TYPES, MOST_DEGREE, SVM_TYPES, LibsvmModel, dense_columns
-from hinge.io.svmlight import read_data
+from hinge.io.svmlight import TooManyRowsError, read_rows
 from hinge.io.svmlight_errors import DataFileError, malformed
 from hinge.kernels import Kernel
 from hinge.problem import Vector
 
-# No line of a file is read into memory beyond this.
+# No line of a file is read into memory beyond this, and beyond what the budget allows: in the header words become
+# objects, of two bytes each at worst, and numbers stay objects until all are there.
 _LONGEST_LINE = 2**28
+_BYTES_A_BYTE = 48
+_BYTES_A_NUMBER = 40
 
 _KEY = re.compile(rb"[ \t\r\n]*([!-~]{1,80})")
 _INTEGER = re.compile(rb"[-+]?[0-9]{1,10}")
@@ -65,7 +70,7 @@ def read_libsvm_model(source: str | os.PathLike[str] | BinaryIO) -> LibsvmModel:
     """Read a LIBSVM model file.
 
     A model file is data: nothing of it is executed, no memory is reserved on its word, and what its header claims
-    is compared with what follows.
+    is compared with what follows, while that is read.
 
     Parameters
     ----------
@@ -80,7 +85,8 @@ def read_libsvm_model(source: str | os.PathLike[str] | BinaryIO) -> LibsvmModel:
     Raises
     ------
     ModelFileError
-        The file is malformed; the message names the line.
+        The file is malformed; the message names the line. Or what it holds takes more than half of the free memory;
+        ``HINGE_FILE_MEMORY`` in the environment sets another limit, in megabytes.
 
     Examples
     --------
@@ -102,6 +108,8 @@ class _Reader:
     def __init__(self, file: BinaryIO, path: str) -> None:
         self.file, self.path, self.line = file, path, 0
         self.header: dict[str, Any] = {}
+        self.budget = Budget(path, ModelFileError)
+        self.longest = min(_LONGEST_LINE, self.budget.limit // _BYTES_A_BYTE)
 
     def fail(self, message: str, line: int | None = None) -> NoReturn:
         raise ModelFileError(message, self.path, self.line if line is None else line)
@@ -116,10 +124,7 @@ class _Reader:
 
     def _header_lines(self) -> Iterator[tuple[str, list[bytes]]]:
         while True:
-            text = self.file.readline(_LONGEST_LINE + 1)
-            self.line += 1
-            if len(text) > _LONGEST_LINE:
-                self.fail(f"a line is longer than {_LONGEST_LINE} bytes")
+            text = self._next_line()
             if not text:
                 self.fail("the file ends before the word SV")
             if not text.strip():
@@ -132,10 +137,20 @@ class _Reader:
                 self.fail(f"unknown text in model file: [{key or _shown(text.strip())}]")
             yield key, text.split()[1:]
 
+    def _next_line(self) -> bytes:
+        text = self.file.readline(self.longest + 1)
+        self.line += 1
+        if len(text) > self.longest:
+            if self.longest < _LONGEST_LINE:
+                raise self.budget.error()
+            self.fail(f"a line is longer than {_LONGEST_LINE} bytes")
+        return text
+
     def _value(self, key: str, words: list[bytes]) -> Any:
         parse, is_list = _HEADER[key]
         if not is_list and len(words) != 1:
             self.fail(f"expected one value of {key}, found {len(words)}")
+        self.budget.keep(_BYTES_A_NUMBER * len(words))
         values = [parse(word) for word in words]
         for word, value in zip(words, values, strict=True):
             if value is None:
@@ -209,40 +224,46 @@ class _Reader:
 
     def _rows(self, n_coefficients: int, n: int) -> tuple[Vector, Any]:
         """Read the support vectors: all but the last coefficient here, the rest as a data file."""
-        leading, rest = self._leading(n_coefficients - 1) if n_coefficients > 1 else ([], self.file)
+        header_lines = self.line
+        leading, rest = self._leading(n_coefficients - 1, n) if n_coefficients > 1 else (array("d"), self.file)
         try:
-            data = read_data(rest, zero_based=True)
+            data = read_rows(rest, self.budget, n)
+        except TooManyRowsError:
+            self.fail(f"total_sv is {n}, but more support vectors follow", 0)
         except DataFileError as error:
-            errors = [replace(line, line=line.line + self.line) for line in error.errors]
+            errors = [replace(line, line=line.line + header_lines) for line in error.errors]
             worst = malformed("", errors, error.n_errors).message if errors else error.message
             raise ModelFileError(worst.replace("the label", "a coefficient"), self.path) from None
         if data.qid is not None:
             self.fail("qid: has no meaning in a model file", 0)
-        if len(data.y) != n or (leading and len(leading) != n):
+        if len(data.y) != n:
             self.fail(f"total_sv is {n}, but {len(data.y)} support vectors follow", 0)
+        self.budget.keep(8 * n_coefficients * n)
         coefficients = np.empty((n_coefficients, n))
         coefficients[-1] = data.y
         if leading:
-            coefficients[:-1] = np.array(leading, np.float64).reshape(n, -1).T
+            coefficients[:-1] = np.frombuffer(leading).reshape(n, -1).T
         vectors = data.X if data.X.shape[1] else sp.csr_matrix((n, 1))
         return coefficients, vectors
 
-    def _leading(self, n: int) -> tuple[list[list[float]], BinaryIO]:
+    def _leading(self, n: int, most_rows: int) -> tuple[array[float], BinaryIO]:
         """Take the first ``n`` numbers off every line; return them, and the lines without them."""
-        numbers, rest = [], []
-        line = self.line
-        while text := self.file.readline(_LONGEST_LINE + 1):
-            line += 1
+        numbers, rest = array("d"), io.BytesIO()
+        while text := self._next_line():
             words = text.split(None, n)
             if not words:
-                rest.append(b"\n")  # a blank line, kept so that lines count right
+                rest.write(b"\n")  # a blank line, kept so that lines count right
                 continue
             values = [_number(word) for word in words[:n]]
-            if len(words) <= n or None in values or len(text) > _LONGEST_LINE:
-                self.fail(f"expected {n + 1} coefficients in front of the features", line)
-            numbers.append([value for value in values if value is not None])
-            rest.append(words[n] if words[n].endswith(b"\n") else words[n] + b"\n")
-        return numbers, io.BytesIO(b"".join(rest))
+            if len(words) <= n or None in values:
+                self.fail(f"expected {n + 1} coefficients in front of the features")
+            if len(numbers) == n * most_rows:
+                self.fail(f"total_sv is {most_rows}, but more support vectors follow", 0)
+            self.budget.keep(8 * n + len(words[n]))
+            numbers.extend(value for value in values if value is not None)
+            rest.write(words[n] if words[n].endswith(b"\n") else words[n] + b"\n")
+        rest.seek(0)
+        return numbers, rest
 
     def _check_serials(self, vectors: Any) -> None:
         column = dense_columns(vectors, np.array([0]))[:, 0]

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from hinge.io.budget import Budget
 from hinge.io.libsvm_model import CLASSIFIERS, KERNEL_TYPES, LibsvmModel, SvmType
 from hinge.io.libsvm_text import ModelFileError, read_libsvm_model, write_libsvm_model
 from hinge.model import Model
@@ -24,8 +25,8 @@ _TYPE_OF: dict[str, SvmType] = {
 }  # fmt: skip
 _NAME_OF = {svm_type: name for name, svm_type in _TYPE_OF.items()}
 
-# An estimator keeps a coefficient for each pair of classes and each support vector: at most 2 GiB of them.
-_MOST_COEFFICIENTS = 2**28
+# An estimator keeps a coefficient for each pair of classes and each support vector, and sorts them once.
+_BYTES_A_COEFFICIENT = 16
 
 
 def save_model(estimator: Any, path: str | os.PathLike[str], *, digits: int = 8) -> None:
@@ -94,7 +95,8 @@ def load_model(path: str | os.PathLike[str] | BinaryIO, *, n_features: int | Non
     Raises
     ------
     ModelFileError
-        The file is malformed; the message names the line.
+        The file is malformed; the message names the line. Or the estimator would take more than half of the free
+        memory; ``HINGE_FILE_MEMORY`` in the environment sets another limit, in megabytes.
 
     Notes
     -----
@@ -251,8 +253,7 @@ def _publish_classifier(estimator: Any, model: LibsvmModel, rows: Any, support: 
     n_classes, n = model.n_classes, len(support)
     if n_classes < 2:
         raise ModelFileError("the model knows only one class; there is nothing to decide")
-    if n * n_classes * (n_classes - 1) // 2 > _MOST_COEFFICIENTS:
-        raise ModelFileError(f"pairs of classes times support vectors exceed {_MOST_COEFFICIENTS}")
+    Budget("", ModelFileError).lend(_BYTES_A_COEFFICIENT * n * n_classes * (n_classes - 1) // 2)
     order_of_classes = np.argsort(model.labels)
     rank = np.argsort(order_of_classes)  # of each class of the file among the sorted ones
     codes = np.repeat(rank, model.n_support)

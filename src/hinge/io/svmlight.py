@@ -7,22 +7,26 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
+from hinge.io.budget import Budget
 from hinge.io.svmlight_errors import LABEL_RANGE, DataFileError, LineError, describe, malformed
 from hinge.io.svmlight_numbers import Text
 from hinge.io.svmlight_parse import VALUE_RANGE, count, parse_block
-from hinge.io.svmlight_source import LONGEST_LINE, LineTooLongError, Source, blocks, open_source
+from hinge.io.svmlight_source import BLOCK_BYTES, LONGEST_LINE, LineTooLongError, Source, blocks, open_source
 from hinge.threads import available_threads
 
 # With this limit, and the number of features one above it, indices fit 32 bits.
 MAX_INDEX = 2**31 - 2
 
 _NUMBER = re.compile(rb"[-+.0-9eE]+")
+
+# Bytes that a byte of text may take, where lines hold a label of one digit and nothing else.
+_MOST_BYTES_A_BYTE = 16
 
 # Magnitudes from here on round to infinity.
 _LARGEST = {np.dtype(np.float64): np.inf, np.dtype(np.float32): 2.0**128 - 2.0**103}
@@ -70,6 +74,15 @@ class _Block:
     has_query: bool
     errors: list[LineError]
     n_errors: int
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory that its numbers take."""
+        return sum(part.nbytes for part in (self.y, self.queries, self.ends, self.columns, self.values))
+
+
+class TooManyRowsError(Exception):
+    """A stream holds more rows than its reader was told to expect."""
 
 
 @dataclass(frozen=True)
@@ -132,16 +145,17 @@ def _trim(array: NDArray[Any], n: int) -> NDArray[Any]:
 
 
 def _in_order(
-    parse: Callable[[Text, int], _Block], texts: Iterator[tuple[Text, int]], threads: int
+    parse: Callable[[Text, int], _Block], texts: Iterator[tuple[Text, int]], threads: int, budget: Budget
 ) -> Iterator[_Block]:
     """Parse blocks on threads; give the results in order, with few blocks in memory at any time."""
     pending: deque[Future[_Block]] = deque()
+    most_pending = min(2 * threads, budget.limit // (_MOST_BYTES_A_BYTE * BLOCK_BYTES))
     too_long = None
     with ThreadPoolExecutor(threads, thread_name_prefix="hinge-read") as pool:
         try:
             for block in texts:
                 pending.append(pool.submit(parse, *block))
-                if len(pending) > 2 * threads:
+                if len(pending) > most_pending:
                     yield pending.popleft().result()
         except LineTooLongError as error:
             too_long = error
@@ -151,11 +165,13 @@ def _in_order(
         raise too_long
 
 
-def _collect(parts: Iterator[_Block], name: str, max_errors: int) -> list[_Block]:
+def _collect(
+    parts: Iterator[_Block], name: str, max_errors: int, budget: Budget, most_rows: int | None
+) -> list[_Block]:
     """Gather all blocks of a file, or raise the error that lists its malformed lines."""
     kept: list[_Block] = []
     errors: list[LineError] = []
-    n_lines = n_errors = 0
+    n_lines = n_rows = n_errors = 0
     try:
         for part in parts:
             errors += [replace(error, line=error.line + n_lines) for error in part.errors]
@@ -166,6 +182,10 @@ def _collect(parts: Iterator[_Block], name: str, max_errors: int) -> list[_Block
                 kept.clear()  # nothing but the errors matters any more
             else:
                 kept.append(part)
+                budget.keep(part.n_bytes)
+                n_rows += len(part.y)
+                if most_rows is not None and n_rows > most_rows:
+                    raise TooManyRowsError
     except LineTooLongError:
         errors.append(LineError(n_lines + 1, 1, f"a line of at most {LONGEST_LINE} bytes", "a longer one"))
         n_errors += 1
@@ -272,7 +292,8 @@ def read_data(
     ------
     DataFileError
         The file is malformed: which lines and columns, what was expected and what was found. NaN, infinity,
-        indices that do not ascend, and several labels on a line are malformed too.
+        indices that do not ascend, and several labels on a line are malformed too. Or its numbers take more than
+        half of the free memory; ``HINGE_FILE_MEMORY`` in the environment sets another limit, in megabytes.
 
     Examples
     --------
@@ -284,6 +305,31 @@ def read_data(
     >>> data.y
     array([ 1., -1.])
     """
+    reading = _reading(n_features, dtype, zero_based, max_index, max_errors, threads)
+    with open_source(source) as (file, name):
+        return reading(file, name, Budget(name))
+
+
+def read_rows(file: BinaryIO, budget: Budget, most_rows: int) -> Data:
+    """Read lines of plain text, index 0 included, as `read_data` does.
+
+    Raises
+    ------
+    TooManyRowsError
+        There are more than ``most_rows``; the rest is not read.
+    """
+    return _reading(zero_based=True)(file, "", budget, most_rows)
+
+
+def _reading(
+    n_features: int | None = None,
+    dtype: DTypeLike = np.float64,
+    zero_based: bool | Literal["auto"] = "auto",
+    max_index: int = MAX_INDEX,
+    max_errors: int = 10,
+    threads: int | None = None,
+) -> Callable[..., Data]:
+    """Check how a file shall be read; return the function that does it."""
     dtype = np.dtype(dtype)
     if dtype not in _LARGEST:
         raise ValueError(f"dtype must be float64 or float32, got {dtype}")
@@ -294,12 +340,16 @@ def read_data(
     if zero_based not in (True, False, "auto"):
         raise ValueError(f"zero_based must be True, False or 'auto', got {zero_based!r}")
     parser = _Parser(dtype, *_limit(n_features, zero_based, max_index), max_errors)
-    with open_source(source) as (file, name):
-        parts = _collect(_in_order(parser, blocks(file), threads or available_threads()), name, max_errors)
-    has_zero = any(part.has_zero for part in parts)
-    if has_zero and zero_based is False:
-        raise DataFileError("index 0 occurs in a file said to be one-based: set zero_based='auto'", name)
-    starts_at_zero = has_zero if zero_based == "auto" else bool(zero_based)
-    if has_zero and n_features is not None and any(part.top >= n_features for part in parts):
-        raise DataFileError(f"indices 0 to {n_features} occur, but n_features is {n_features}", name)
-    return _assemble(parts, starts_at_zero, n_features, dtype)
+
+    def read(file: BinaryIO, name: str, budget: Budget, most_rows: int | None = None) -> Data:
+        parsed = _in_order(parser, blocks(file, budget), threads or available_threads(), budget)
+        parts = _collect(parsed, name, max_errors, budget, most_rows)
+        has_zero = any(part.has_zero for part in parts)
+        if has_zero and zero_based is False:
+            raise DataFileError("index 0 occurs in a file said to be one-based: set zero_based='auto'", name)
+        starts_at_zero = has_zero if zero_based == "auto" else bool(zero_based)
+        if has_zero and n_features is not None and any(part.top >= n_features for part in parts):
+            raise DataFileError(f"indices 0 to {n_features} occur, but n_features is {n_features}", name)
+        return _assemble(parts, starts_at_zero, n_features, dtype)
+
+    return read

@@ -119,7 +119,7 @@ def _expected(code: int, token: bytes, before: bytes, limit: str, dtype: str) ->
         case parse.LIMIT:
             return f"an index up to {limit}"
         case parse.ORDER:
-            previous = before.split()[-1].split(b":")[0].decode()
+            previous = before.rsplit(None, 1)[-1].split(b":")[0].decode()
             return f"an index above {previous}, since indices ascend along a line"
         case _ if code == LABEL_RANGE:
             return "a label in the range of float64"

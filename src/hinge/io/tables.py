@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 import os
 import zipfile
@@ -14,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
+from hinge.io.budget import Budget
 from hinge.io.svmlight import Data
 from hinge.io.svmlight_errors import DataFileError, LineError, malformed
 from hinge.io.svmlight_source import LONGEST_LINE, LineTooLongError, blocks, open_source
@@ -22,6 +24,19 @@ LABEL_NAMES = ("label", "target", "y")
 
 _COMPRESSIONS = (".gz", ".bz2", ".xz")
 _MAX_ERRORS = 10
+
+# Bytes that a byte of a long line of cells may take: two make a cell, which is an object in a list.
+_BYTES_A_CHARACTER = 40
+
+# Bytes a value for taking the label column out of a sparse matrix.
+_BYTES_TO_SPLIT = 40
+
+# NumPy reads headers of whatever length they claim before it refuses those above 10,000 bytes.
+_LONGEST_HEADER = 2**14
+
+# Names of arrays in an archive.
+_OF_USE = ("X", "y", "qid", "format", "shape", "data", "indices", "indptr")
+
 _NPY_HEADERS: dict[tuple[int, int], Callable[[Any], Any]] = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
@@ -74,7 +89,8 @@ def read_table(
     Raises
     ------
     DataFileError
-        The file does not hold a table of finite numbers with a label for each row.
+        The file does not hold a table of finite numbers with a label for each row; or what it holds takes more than
+        half of the free memory. ``HINGE_FILE_MEMORY`` in the environment sets another limit, in megabytes.
 
     Examples
     --------
@@ -93,10 +109,11 @@ def read_table(
     reader = READERS.get(ending(path))
     if reader is None:
         raise ValueError(f"{os.fspath(path)}: expected one of the endings {', '.join(READERS)}")
-    return _checked(reader(os.fspath(path), label), os.fspath(path), dtype)
+    budget = Budget(os.fspath(path))
+    return _checked(reader(os.fspath(path), label, budget), os.fspath(path), dtype, budget)
 
 
-def _checked(data: Data, path: str, dtype: np.dtype[Any]) -> Data:
+def _checked(data: Data, path: str, dtype: np.dtype[Any], budget: Budget) -> Data:
     """Give the numbers their types; refuse what is not finite."""
     X: Any
     X, y = data
@@ -104,6 +121,9 @@ def _checked(data: Data, path: str, dtype: np.dtype[Any]) -> Data:
         raise DataFileError(f"expected one label per row, found X {X.shape} and y {y.shape}", path)
     if X.dtype.kind not in "biuf" or y.dtype.kind not in "biuf":
         raise DataFileError(f"expected numbers, found X of type {X.dtype} and y of type {y.dtype}", path)
+    n_values, row_number = (X.nnz, 8) if sp.issparse(X) else (X.size, 0)
+    in_new_type = 0 if X.dtype == dtype else dtype.itemsize
+    budget.lend(n_values * (1 + row_number + in_new_type))  # one byte says whether it is finite
     with np.errstate(over="ignore"):  # what overflows is refused below
         X = sp.csr_matrix(X, dtype=dtype) if sp.issparse(X) else np.ascontiguousarray(X, dtype)
     if sp.issparse(X):
@@ -144,21 +164,31 @@ def _split(table: NDArray[Any], names: Sequence[str] | None, label: str | int | 
     return Data(np.delete(table, at, axis=1), table[:, at])
 
 
-def _read_npy(path: str, label: str | int | None) -> Data:
+def _read_npy(path: str, label: str | int | None, budget: Budget) -> Data:
     with open(path, "rb") as file:
         try:
-            shape, _, dtype = _NPY_HEADERS[np.lib.format.read_magic(file)](file)
-            if len(shape) != 2 or math.prod(shape) * dtype.itemsize > os.stat(path).st_size:
+            shape, size = _shape_and_size(file)
+            if len(shape) != 2 or size > os.stat(path).st_size:
                 raise ValueError(f"its shape cannot be {shape}")
+            budget.keep(2 * size)  # the array, and the same without its label column
             file.seek(0)
             table = np.lib.format.read_array(file, allow_pickle=False)
+        except DataFileError:
+            raise
         except Exception as error:  # NumPy evaluates the header as Python text: anything may happen
             raise DataFileError(f"this is not an array of numbers in two dimensions ({error})", path) from error
     return _split(table, None, label, path)
 
 
-def _read_npz(path: str, label: str | int | None) -> Data:
-    arrays = _archive(path)
+def _shape_and_size(file: Any) -> tuple[tuple[int, ...], int]:
+    """Return the shape that an array's header claims, and its bytes; no more than a header's length is read."""
+    head = io.BytesIO(file.read(_LONGEST_HEADER))
+    shape, _, dtype = _NPY_HEADERS[np.lib.format.read_magic(head)](head)
+    return shape, math.prod(shape) * dtype.itemsize
+
+
+def _read_npz(path: str, label: str | int | None, budget: Budget) -> Data:
+    arrays = _archive(path, budget)
     if "X" in arrays and "y" in arrays:
         return Data(arrays["X"], arrays["y"], arrays.get("qid"))
     if not {"format", "shape", "data", "indices", "indptr"} <= set(arrays):
@@ -167,27 +197,35 @@ def _read_npz(path: str, label: str | int | None) -> Data:
     X = _sparse(arrays, path)
     if "y" in arrays:
         return Data(X, arrays["y"], arrays.get("qid"))
+    budget.lend(X.nnz * _BYTES_TO_SPLIT)
     return _split_sparse(X, _label_column(None, X.shape[1], label, path))
 
 
-def _archive(path: str) -> dict[str, NDArray[Any]]:
-    """Read the arrays of an archive. Their sizes are checked before memory is set aside for them."""
-    arrays = {}
+def _archive(path: str, budget: Budget) -> dict[str, NDArray[Any]]:
+    """Read the arrays of an archive that can be of use; of others, what they are called.
+
+    Their sizes are checked before memory is set aside for them.
+    """
+    arrays: dict[str, NDArray[Any]] = {}
     with open(path, "rb") as file:
         try:
             with zipfile.ZipFile(file) as archive:
                 for member in archive.infolist():
-                    arrays[member.filename.removesuffix(".npy")] = _member(archive, member)
+                    name = member.filename.removesuffix(".npy")
+                    arrays[name] = _member(archive, member, budget) if name in _OF_USE else np.empty(0)
+        except DataFileError:
+            raise
         except Exception as error:  # NumPy evaluates the headers as Python text: anything may happen
             raise DataFileError(f"this is not an archive of arrays of numbers ({error})", path) from error
     return arrays
 
 
-def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
+def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, budget: Budget) -> NDArray[Any]:
     with archive.open(member) as file:
-        shape, _, dtype = _NPY_HEADERS[np.lib.format.read_magic(file)](file)
-    if math.prod(shape) * dtype.itemsize > member.file_size:
+        _, size = _shape_and_size(file)
+    if size > member.file_size:
         raise ValueError(f"{member.filename} is cut short")
+    budget.keep(size)
     with archive.open(member) as file:
         return np.lib.format.read_array(file, allow_pickle=False)
 
@@ -195,7 +233,7 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
 def _sparse(arrays: dict[str, NDArray[Any]], path: str) -> sp.csr_matrix:
     """Make a CSR matrix of the arrays that `scipy.sparse.save_npz` writes."""
     try:
-        if bytes(arrays["format"].astype("S").item()) != b"csr":
+        if arrays["format"].size != 1 or bytes(arrays["format"].astype("S").item()) != b"csr":
             raise ValueError("it is not in CSR form: save X.tocsr() instead")
         n_rows, n_columns = (int(length) for length in arrays["shape"])
         if n_rows != len(arrays["indptr"]) - 1:
@@ -222,7 +260,7 @@ def _split_sparse(X: sp.csr_matrix, at: int) -> Data:
     return Data(sp.csr_matrix((X.data[kept], columns, pointers), shape=(n_rows, n_columns - 1)), y)
 
 
-def _read_csv(path: str, label: str | int | None) -> Data:
+def _read_csv(path: str, label: str | int | None, budget: Budget) -> Data:
     names: list[str] | None = None
     width = n_lines = n_errors = 0
     delimiter = ","
@@ -230,7 +268,7 @@ def _read_csv(path: str, label: str | int | None) -> Data:
     errors: list[LineError] = []
     try:
         with open_source(path) as (file, _):
-            for text, stop in blocks(file):
+            for text, stop in blocks(file, budget, bytes_a_byte=_BYTES_A_CHARACTER):
                 lines = text[:stop].tobytes().decode("utf-8").split("\n")[:-1]
                 rows = [(k, line.rstrip("\r")) for k, line in enumerate(lines, n_lines + 1) if line.strip()]
                 n_lines += len(lines)
@@ -248,6 +286,7 @@ def _read_csv(path: str, label: str | int | None) -> Data:
                         n_errors += len(found)
                         errors = (errors + found)[:_MAX_ERRORS]
                     elif not n_errors:
+                        budget.keep(2 * table.nbytes)  # the pieces, and what is made of them
                         tables.append(table)
     except UnicodeDecodeError as error:
         raise DataFileError(f"expected text in UTF-8 ({error.reason})", path) from error
@@ -257,7 +296,9 @@ def _read_csv(path: str, label: str | int | None) -> Data:
         raise malformed(path, errors, n_errors)
     if not width:
         raise DataFileError("expected a table, found no lines", path)
-    return _split(np.concatenate([np.empty((0, width)), *tables]), names, label, path)
+    whole = np.concatenate([np.empty((0, width)), *tables])
+    tables.clear()
+    return _split(whole, names, label, path)
 
 
 def _numbers(lines: list[str], delimiter: str, width: int) -> NDArray[np.float64] | None:
@@ -301,30 +342,37 @@ def _csv_errors(rows: list[tuple[int, str]], delimiter: str, width: int) -> list
     return errors
 
 
-def _read_parquet(path: str, label: str | int | None) -> Data:
+def _read_parquet(path: str, label: str | int | None, budget: Budget) -> Data:
     try:
         pa = import_module("pyarrow")
         parquet = import_module("pyarrow.parquet")
     except ImportError as error:
         raise ImportError(f"reading {path} needs pyarrow: pip install pyarrow") from error
     try:
-        table = parquet.read_table(path)
+        with open(path, "rb") as raw, parquet.ParquetFile(raw) as file:
+            schema = file.schema_arrow
+            for name, kind in zip(schema.names, schema.types, strict=True):
+                if not (pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+                    raise DataFileError(f"expected numbers in column {name!r}, found {kind}", path)
+            pieces = [np.empty((0, len(schema.names)))]
+            for batch in file.iter_batches():
+                budget.keep(2 * 8 * batch.num_rows * batch.num_columns)  # the pieces, and what is made of them
+                pieces.append(_columns(batch, path))
     except pa.ArrowException as error:
         raise DataFileError(f"this is not a Parquet file ({error})", path) from error
-    columns = []
-    for name, column in zip(table.column_names, table.columns, strict=True):
+    table = np.concatenate(pieces)
+    pieces.clear()
+    return _split(table, schema.names, label, path)
+
+
+def _columns(batch: Any, path: str) -> NDArray[np.float64]:
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
         if column.null_count:
             raise DataFileError(f"expected no missing values in column {name!r}", path)
-        values = column.to_numpy()
-        if values.dtype.kind not in "biuf":
-            raise DataFileError(f"expected numbers in column {name!r}, found {column.type}", path)
-        columns.append(values)
-    at = _label_column(table.column_names, len(columns), label, path)
-    y = columns.pop(at)
-    return Data(np.column_stack(columns) if columns else np.empty((len(y), 0)), y)
+    return np.column_stack([column.to_numpy(zero_copy_only=False) for column in batch.columns]).astype(np.float64)
 
 
-READERS: dict[str, Callable[[str, str | int | None], Data]] = {
+READERS: dict[str, Callable[[str, str | int | None, Budget], Data]] = {
     ".npz": _read_npz,
     ".npy": _read_npy,
     ".csv": _read_csv,
