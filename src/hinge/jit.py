@@ -2,18 +2,22 @@
 
 Hot loops are plain Python functions under `compiled`. They release the interpreter lock, so that Python
 threads run them side by side, and their machine code is kept on disk, so that only the first use on a
-machine compiles. Where no folder can be written Numba keeps the code in memory only.
+machine compiles. Where no folder can be written, or a disk is full, Numba keeps the code in memory only, and what
+it cannot read it compiles anew (`code_cache.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar, cast
 
 import numba
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
+
+from hinge.code_cache import CodeCache
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -28,10 +32,12 @@ _EXACT_MATH = {"contract"}
 def _decorator(fastmath: set[str], inline: str = "never") -> Callable[[F], F]:
     def decorate(function: F) -> F:
         options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": fastmath, "inline": inline}
-        try:
-            return cast(F, numba.njit(cache=True, **options)(function))
-        except RuntimeError:  # no writable place for the cache: a read-only install by a user without a home
-            return cast(F, numba.njit(**options)(function))
+        dispatcher = numba.njit(**options)(function)
+        # In place of ``cache=True``, which ends a fit when a file is damaged. A read-only install by a user without a
+        # home has no place for a cache at all.
+        with suppress(RuntimeError):
+            dispatcher._cache = CodeCache(function)
+        return cast(F, dispatcher)
 
     return decorate
 

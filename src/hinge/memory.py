@@ -45,7 +45,8 @@ def free_bytes() -> int:
 
     The least of what the machine, the limits of the process (``ulimit``) and those of its control groups leave.
     """
-    known = [size for size in (_available_on_machine(), *_left_by_limits(), *_left_in_groups()) if size is not None]
+    machine = _available_on_machine()
+    known = [*([] if machine is None else [machine]), *_left_by_limits(), *_left_in_groups()]
     return max(min(known), 0) if known else _FALLBACK_BYTES
 
 

@@ -17,6 +17,8 @@ from hinge.io import DataFileError, ModelFileError, load, load_model, read_data,
 
 MB = 2**20
 
+OVER = r"more than 16 MB of memory \(HINGE_FILE_MEMORY\)"
+
 HEADER = b"svm_type c_svc\nkernel_type linear\nnr_class 2\ntotal_sv %d\nrho 0\nlabel 1 -1\nnr_sv 1 1\nSV\n"
 
 
@@ -26,7 +28,7 @@ def limit(monkeypatch):
     read_data(io.BytesIO(b"1 1:1\n"))  # compiled before memory is measured
 
 
-def refused(read, *arguments, error=DataFileError, match=r"more than 16 MB of memory \(HINGE_FILE_MEMORY\)", most=150):
+def refused(read, *arguments, error=DataFileError, match=OVER, most=150):
     """Check that reading is refused, and that it took no more than ``most`` megabytes."""
     tracemalloc.start()
     try:
@@ -46,8 +48,13 @@ def bomb(path, piece, times, opener=gzip.open):
     return path
 
 
-@pytest.mark.parametrize("opener", [gzip.open, bz2.open, lzma.open])
-@pytest.mark.parametrize(("line", "n"), [(b"1\n", 2_000_000), (b"1 1:1 2:1 3:1 4:1 5:1\n", 300_000)])
+@pytest.mark.parametrize(
+    ("opener", "line", "n"),
+    [
+        (gzip.open, b"1\n", 4_000_000), (gzip.open, b"1 1:1 2:1 3:1 4:1 5:1\n", 1_000_000),
+        (bz2.open, b"1\n", 1_000_000), (lzma.open, b"1\n", 1_000_000),
+    ],
+)  # fmt: skip
 def test_a_small_compressed_file_does_not_fill_the_memory(tmp_path, opener, line, n):
     path = bomb(tmp_path / "bomb", line, n, opener)
     assert path.stat().st_size < 0.2 * MB
@@ -68,18 +75,19 @@ def test_a_higher_limit_lets_it_pass(tmp_path, monkeypatch):
 def test_the_default_limit_is_half_of_what_is_free(tmp_path, monkeypatch):
     monkeypatch.delenv("HINGE_FILE_MEMORY")
     monkeypatch.setattr("hinge.io.budget.free_bytes", lambda: 8 * MB)
-    refused(load, bomb(tmp_path / "bomb", b"1\n", 1_000_000), match=r"more than 4 MB of memory .half of the memory that is free")
+    path = bomb(tmp_path / "bomb", b"1\n", 1_000_000)
+    refused(load, path, match=r"more than 4 MB of memory \(half of the memory that is free\)")
 
 
 @pytest.mark.parametrize("value", ["many", "0", "-1", "nan", "inf", "1e30"])
 def test_a_limit_that_is_none_is_named(monkeypatch, value):
     monkeypatch.setenv("HINGE_FILE_MEMORY", value)
-    with pytest.raises(DataFileError, match=f"HINGE_FILE_MEMORY must be a positive number of megabytes, got '{value}'"):
+    with pytest.raises(DataFileError, match=f"HINGE_FILE_MEMORY must be a positive .* megabytes, got '{value}'"):
         read_data(io.BytesIO(b"1 1:1\n"))
 
 
 def test_what_is_not_kept_does_not_count(tmp_path):
-    path = bomb(tmp_path / "comments", b"# nothing here\n", 4_000_000)
+    path = bomb(tmp_path / "comments", b"# nothing here\n", 1_500_000)
     with gzip.open(path, "ab") as file:
         file.write(b"1 1:1\n")
     assert load(path).X.shape == (1, 1)
@@ -111,7 +119,8 @@ def test_an_xz_file_cannot_ask_for_a_huge_dictionary(tmp_path):
     header = slice(12, 12 + 4 * (packed[12] + 1))
     assert packed[14] == 0x21, "LZMA2"
     packed[16] = 39  # a dictionary of 3 GB
-    packed[header.stop - 4 : header.stop] = zlib.crc32(packed[header.start : header.stop - 4]).to_bytes(4, "little")
+    checksum = zlib.crc32(packed[header.start : header.stop - 4])
+    packed[header.stop - 4 : header.stop] = checksum.to_bytes(4, "little")
     refused(read_data, io.BytesIO(packed))
 
 
@@ -160,7 +169,8 @@ def test_a_sparse_archive(tmp_path):
 
 
 def test_arrays_that_nobody_asked_for_are_not_read(tmp_path):
-    path = archive(tmp_path / "data.npz", X=np.ones((2, 2)), y=np.array([1, 2]), notes=np.zeros(30_000_000, np.int8))
+    notes = np.zeros(30_000_000, np.int8)
+    path = archive(tmp_path / "data.npz", X=np.ones((2, 2)), y=np.array([1, 2]), notes=notes)
     assert load(path).y.tolist() == [1, 2]
 
 
@@ -186,7 +196,8 @@ def test_objects_are_not_unpickled(tmp_path):
 def test_a_sparse_file_of_zeros(tmp_path):
     path = tmp_path / "data.npy"
     buffer = io.BytesIO()
-    np.lib.format.write_array_header_1_0(buffer, {"descr": "<f8", "fortran_order": False, "shape": (50_000_000, 2)})
+    header = {"descr": "<f8", "fortran_order": False, "shape": (50_000_000, 2)}
+    np.lib.format.write_array_header_1_0(buffer, header)
     with open(path, "wb") as file:
         file.write(buffer.getvalue())
         file.truncate(len(buffer.getvalue()) + 800_000_000)
@@ -208,7 +219,7 @@ def test_parquet_counts_rows_as_numbers(tmp_path):
 def test_a_model_file_does_not_unfold(tmp_path):
     path = tmp_path / "model"
     path.write_bytes(HEADER % 2 + gzip.compress(b"1 1:1\n" * 5_000_000))
-    refused(read_libsvm_model, path, error=ModelFileError, match="line 9, column 1: expected a number as a coefficient")
+    refused(read_libsvm_model, path, error=ModelFileError, match="line 9, column 1: .* number as a coefficient")
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -234,7 +245,7 @@ def test_the_header_and_the_rows_of_a_model_count(tmp_path):
 
 
 def test_many_classes_make_a_large_estimator(tmp_path):
-    k = 180
+    k = 130
     pairs = k * (k - 1) // 2
     head = b"svm_type c_svc\nkernel_type linear\nnr_class %d\ntotal_sv %d\nrho" % (k, k) + b" 0" * pairs
     head += b"\nlabel " + b" ".join(b"%d" % c for c in range(k)) + b"\nnr_sv" + b" 1" * k + b"\nSV\n"

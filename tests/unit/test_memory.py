@@ -25,8 +25,8 @@ def linux(tmp_path, monkeypatch):
 
 def group(folder, *, limit, used, kept=0, version=2):
     folder.mkdir(parents=True, exist_ok=True)
-    names = ("memory.max", "memory.current") if version == 2 else ("memory.limit_in_bytes", "memory.usage_in_bytes")
-    for name, value in zip(names, (limit, used), strict=True):
+    names = {1: ("memory.limit_in_bytes", "memory.usage_in_bytes"), 2: ("memory.max", "memory.current")}
+    for name, value in zip(names[version], (limit, used), strict=True):
         (folder / name).write_text(f"{value}\n")
     prefix = "" if version == 2 else "total_"
     stat = f"anon 1\n{prefix}active_file {kept // 2}\n{prefix}inactive_file {kept - kept // 2}\n"
@@ -42,7 +42,8 @@ def test_without_limits_it_is_what_the_machine_has(linux):
 @pytest.mark.parametrize("where", ["", "own", "own/inner"])
 def test_a_control_group_limits_it_and_so_do_those_above(linux, version, where):
     processes, groups = linux
-    (processes / "self/cgroup").write_text("0::/own/inner\n" if version == 2 else "3:cpu,memory:/own/inner\n0::/\n")
+    lines = {1: "3:cpu,memory:/own/inner\n0::/\n", 2: "0::/own/inner\n"}
+    (processes / "self/cgroup").write_text(lines[version])
     root = groups if version == 2 else groups / "memory"
     for inner in ("own/inner", "own"):
         group(root / inner, limit="max" if version == 2 else 2**63 - 4096, used=MB, version=version)

@@ -1,7 +1,7 @@
 """How much memory the content of one file may take.
 
-A megabyte on the disk can unfold to gigabytes, by compression or by short lines. What readers keep is counted while
-they read, and the first piece too many is an error, not an exhausted computer.
+A megabyte on the disk can unfold to gigabytes, by compression or by short lines. What readers keep is counted
+while they read, and the first piece too many is an error, not an exhausted computer.
 """
 
 from __future__ import annotations
@@ -83,9 +83,9 @@ HINGE_FILE_MEMORY to more megabytes
 
     def error(self) -> Exception:
         """Return the error that says what the limit is, and how to raise it."""
-        megabytes = self.limit / _MEGABYTE
+        megabytes = f"{self.limit / _MEGABYTE:.{0 if self.limit >= _MEGABYTE else 3}f}"
         return self.make_error(
-            f"what it holds takes more than {megabytes:.{0 if megabytes >= 1 else 3}f} MB of memory ({self.reason}); "
+            f"what it holds takes more than {megabytes} MB of memory ({self.reason}); "
             f"to read it all the same, set {VARIABLE} to more megabytes",
             self.path,
         )

@@ -85,8 +85,8 @@ def read_libsvm_model(source: str | os.PathLike[str] | BinaryIO) -> LibsvmModel:
     Raises
     ------
     ModelFileError
-        The file is malformed; the message names the line. Or what it holds takes more than half of the free memory;
-        ``HINGE_FILE_MEMORY`` in the environment sets another limit, in megabytes.
+        The file is malformed; the message names the line. Or what it holds takes more than half of the free
+        memory; ``HINGE_FILE_MEMORY`` in the environment sets another limit, in megabytes.
 
     Examples
     --------

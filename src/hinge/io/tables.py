@@ -89,8 +89,8 @@ def read_table(
     Raises
     ------
     DataFileError
-        The file does not hold a table of finite numbers with a label for each row; or what it holds takes more than
-        half of the free memory. ``HINGE_FILE_MEMORY`` in the environment sets another limit, in megabytes.
+        The file does not hold a table of finite numbers with a label for each row; or what it holds takes more
+        than half of the free memory. ``HINGE_FILE_MEMORY`` in the environment sets another limit, in megabytes.
 
     Examples
     --------
