@@ -15,6 +15,7 @@ import warnings
 from itertools import count
 from typing import Any
 
+import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 _NumbasFiles: Any = IndexDataCacheFile  # without types
@@ -66,7 +67,7 @@ class _Files(_NumbasFiles):  # type: ignore[misc]
 
     def __init__(self, cache_path: str, filename_base: str, source_stamp: Any) -> None:
         super().__init__(cache_path, filename_base, source_stamp)
-        self._version = f"{self._version} {_LAYOUT}"
+        self._version: str = f"{numba.__version__} {_LAYOUT}"
 
     def save(self, key: Any, data: Any) -> None:
         """Write the code first, and then the index: a full disk must not leave it pointing to older code."""

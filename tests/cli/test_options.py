@@ -8,6 +8,7 @@ import pytest
 from hinge.cli import COMMANDS
 from hinge.cli.options import Command, Option
 from hinge.cli.tables import PREDICT, TABLES, TRAIN
+from hinge.progress import Watch
 
 
 def test_every_command_has_help(hinge):
@@ -109,3 +110,64 @@ def test_bash_completes(hinge):
     ask = 'COMP_WORDS=(hinge train --ti); COMP_CWORD=2; _hinge; echo "${COMPREPLY[@]}"'
     done = subprocess.run(["bash", "-c", f"{script}\n{ask}"], capture_output=True, text=True, check=True)
     assert done.stdout == "--time-limit\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["train", "--time-limit", "-1"], "--time-limit takes a number above 0, got '-1'"),
+        (["train", "--time-limit", "0"], "--time-limit takes a number above 0, got '0'"),
+        (["train", "--time-limit", "nan"], "--time-limit takes a number, got 'nan'"),
+        (["train", "--threads", "0"], "--threads takes a number from 1, got '0'"),
+        (["train", "--threads", "100000"], "--threads takes a number up to 1024, got '100000'"),
+        (["predict", "-b", "2"], "-b takes a number up to 1, got '2'"),
+        (["predict", "-b", "-1"], "-b takes a number from 0, got '-1'"),
+        (
+            ["grid", "-log2c", "5000,6000,1000"],
+            "-log2c takes exponents between -1000 and 1000, got '5000,6000,1000'",
+        ),
+        (["lab", "--time-limit", "0", "race"], "--time-limit takes a number above 0, got '0'"),
+        (["lab", "--c", "-1", "race"], "--c takes a number above 0, got '-1'"),
+        (["lab", "--gamma", "0", "race"], "--gamma takes a number above 0, got '0'"),
+        (["lab", "--tolerance", "0", "race"], "--tolerance takes a number above 0, got '0'"),
+        (["lab", "--cache", "-5", "race"], "--cache takes a number above 0, got '-5'"),
+    ],
+)
+def test_numbers_that_mean_nothing_are_refused(hinge, tmp_path, monkeypatch, words, reason):
+    monkeypatch.chdir(tmp_path)
+    files = {"train": ["data"], "predict": ["data", "model", "out"], "grid": ["data"], "lab": ["data"]}
+    result = hinge(*words, *files[words[0]])
+    assert (result.code, result.err) == (2, f"hinge {words[0]}: {reason}\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["binary", "three classes", "regression", "cross-validation"])
+def test_a_run_without_a_step_does_not_replace_a_model(hinge, tmp_path, monkeypatch, kind):
+    rows = [f"{k % (3 if kind == 'three classes' else 2)} 1:{k % 7} 2:{k % 5}" for k in range(40)]
+    (tmp_path / "data").write_text("\n".join(rows) + "\n")
+    model = tmp_path / "model"
+    kinds = {"regression": ["-s", "3"], "cross-validation": ["-v", "2"]}
+    words = ["train", "-q", *kinds.get(kind, []), "--time-limit", "1e-300", tmp_path / "data", model]
+    begin = Watch.__init__
+
+    def too_late(watch, *arguments, **options):
+        begin(watch, *arguments, **options)
+        watch.is_stopped = True
+
+    monkeypatch.setattr(Watch, "__init__", too_late)
+    if kind == "cross-validation":
+        assert hinge(*words).code == 0
+        assert not model.exists()
+        return
+    first = hinge(*words)
+    assert first.code == 0, "there is nothing to lose yet"
+    assert "WARNING" in first.err
+    model.write_text("the work of a week")
+    second = hinge(*words)
+    assert second.code == 1
+    assert second.err.endswith(
+        f"{model} was not replaced: the time was up before the first step. Give more time, or --force\n"
+    )
+    assert model.read_text() == "the work of a week"
+    assert hinge(words[0], "--force", *words[1:]).code == 0
+    assert model.read_text().startswith("svm_type")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from hinge._version import __version__
+from hinge.cli.streams import OutputError, give_up_output, guarded_streams
 
 COMMANDS = {
     "train": "train a machine on a data file, or cross-validate (svm-train)",
@@ -43,6 +43,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words and words[0] in COMMANDS:
         return _run(words[0], words[1:])
+    return _guarded("hinge", lambda: _without_command(words))
+
+
+def _without_command(words: list[str]) -> int:
     if words and words[0] == "--version":
         print(f"hinge {__version__}")
         return 0
@@ -54,19 +58,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(command: str, words: list[str]) -> int:
-    try:
-        code: int = import_module(f"hinge.cli.{command}").run(words)
-        sys.stdout.flush()
-    except BrokenPipeError:  # the reader of our output, such as head, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _EXIT_FAILURE
-    except MemoryError:
-        print(f"hinge {command}: not enough memory", file=sys.stderr)
-        return _EXIT_FAILURE
-    except KeyboardInterrupt:
-        print(f"hinge {command}: interrupted", file=sys.stderr)
-        return _EXIT_FAILURE
-    return code
+    return _guarded(f"hinge {command}", lambda: import_module(f"hinge.cli.{command}").run(words))
+
+
+def _guarded(name: str, action: Callable[[], int]) -> int:
+    """Run a command to its end, what it printed included; return its exit code."""
+    with guarded_streams():
+        try:
+            try:
+                code = action()
+            except SystemExit:
+                sys.stdout.flush()
+                raise
+            sys.stdout.flush()
+        except BrokenPipeError:  # the reader of our output, such as head, has seen enough
+            give_up_output()
+            return _EXIT_FAILURE
+        except OutputError as error:
+            print(f"{name}: cannot write to standard output: {error}", file=sys.stderr)
+            give_up_output()
+            return _EXIT_FAILURE
+        except MemoryError:
+            print(f"{name}: not enough memory", file=sys.stderr)
+            return _EXIT_FAILURE
+        except KeyboardInterrupt:
+            print(f"{name}: interrupted", file=sys.stderr)
+            return _EXIT_FAILURE
+        return code
 
 
 def svm_train() -> int:

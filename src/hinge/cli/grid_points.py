@@ -11,6 +11,9 @@ Point = tuple[float | None, float | None]
 
 _MOST_VALUES = 10_000
 
+# Beyond this a power of two is zero or infinite.
+_MOST_EXPONENT = 1000
+
 
 def parse_range(text: str) -> list[float] | None:
     """Return the exponents of ``begin,end,step``; None for ``null``; ValueError says what is wrong.
@@ -31,6 +34,8 @@ def parse_range(text: str) -> list[float] | None:
         raise ValueError(f"begin,end,step or null, got {text!r}") from None
     if not (math.isfinite(begin) and math.isfinite(end) and math.isfinite(step)) or step == 0:
         raise ValueError(f"three finite numbers and a step that is not 0, got {text!r}")
+    if max(abs(begin), abs(end)) > _MOST_EXPONENT:
+        raise ValueError(f"exponents between -{_MOST_EXPONENT} and {_MOST_EXPONENT}, got {text!r}")
     return steps(begin, end, step)
 
 

@@ -47,8 +47,10 @@ class Option:
         Allowed words.
     values : tuple of str
         Lines of the help that explain single values.
-    least : int, optional
-        The smallest number allowed.
+    least, most : int, optional
+        The smallest and the largest number allowed.
+    is_positive : bool
+        Whether numbers must be above 0.
     """
 
     long: str
@@ -60,6 +62,8 @@ class Option:
     choices: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
     least: int | None = None
+    most: int | None = None
+    is_positive: bool = False
 
     @property
     def n_words(self) -> int:
@@ -87,6 +91,10 @@ class Option:
         numbers = [_number(word, whole=self.kind == "int") for word in words]
         if self.least is not None and min(numbers) < self.least:
             raise ValueError(f"a number from {self.least}, got {words[0]!r}")
+        if self.most is not None and max(numbers) > self.most:
+            raise ValueError(f"a number up to {self.most}, got {words[0]!r}")
+        if self.is_positive and min(numbers) <= 0:
+            raise ValueError(f"a number above 0, got {words[0]!r}")
         return tuple(numbers) if self.kind == "range" else numbers[0]
 
 

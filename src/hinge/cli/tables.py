@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from hinge.cli.options import QUIET, Command, Option
 
-_THREADS = Option("threads", "Number of threads; every core by default.", kind="int", metavar="N", least=1)
+_THREADS = Option(
+    "threads", "Number of threads; every core by default.", kind="int", metavar="N", least=1, most=1024
+)
 
 _EXITS = """
 exit codes: 0 success; 1 an error (a file, a parameter, a short option: what LIBSVM ends with 1);
@@ -48,7 +50,8 @@ TRAIN = Command(
         Option("solver", "Method.", kind="choice", default="auto", choices=("auto", "block", "smo")),
         _THREADS,
         Option("time-limit", "Stop after this many seconds and write the best model so far, with a warning.",
-               kind="float", metavar="SECONDS"),
+               kind="float", metavar="SECONDS", is_positive=True),
+        Option("force", "Replace the model file even if the time was up before the first step."),
         Option("full-precision", "Write all 17 digits of support vectors, where LIBSVM writes 8."),
         Option("report", "Also write figures of the run to this file, as JSON.", kind="file", metavar="FILE"),
     ),
@@ -70,7 +73,7 @@ PREDICT = Command(
     "Predict the samples of a data file by a LIBSVM model file.",
     (
         Option("probability", "Whether to write probabilities, 0 or 1; for models trained with -b 1.",
-               "b", "int", 0, "0|1"),
+               "b", "int", 0, "0|1", least=0, most=1),
         QUIET,
         Option("decision-values", "Also write the decision values of all pairs to this file, a line a sample.",
                kind="file", metavar="FILE"),
@@ -214,16 +217,16 @@ LAB = Command(
                metavar="NAME,NAME"),
         Option("kernel", "race: kernel function.", kind="choice", default="rbf",
                choices=("linear", "poly", "rbf", "sigmoid")),
-        Option("c", "race: price of an error.", kind="float", default=1.0, metavar="C"),
+        Option("c", "race: price of an error.", kind="float", default=1.0, metavar="C", is_positive=True),
         Option("gamma", "race: gamma of the kernel; 1 / (number of features) by default.", kind="float",
-               metavar="G"),
+               metavar="G", is_positive=True),
         Option("tolerance", "race: largest violation of the optimality conditions to stop at.", kind="float",
-               default=0.001, metavar="EPS"),
+               default=0.001, metavar="EPS", is_positive=True),
         Option("cache", "race: megabytes for kernel values; a quarter of the free memory by default.",
-               kind="float", metavar="MB"),
+               kind="float", metavar="MB", is_positive=True),
         Option("no-shrinking", "race: never set settled samples aside."),
         Option("time-limit", "race: stop each algorithm after this many seconds.", kind="float",
-               metavar="SECONDS"),
+               metavar="SECONDS", is_positive=True),
         _THREADS,
         Option("quick", "reproduce: smaller sets and limits, for minutes instead of most of an hour."),
         Option("out", "race: draw the convergence into this PNG file. reproduce: folder of the report.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -146,14 +147,16 @@ class _Session:
 
     def _save(self, whole: Plan) -> int:
         model = calibrated(whole.finish(self.trainer), whole, self.trainer)
-        self._info(plan_lines(whole, model, self.trainer))
         path = self.parsed.files[1] if len(self.parsed.files) > 1 else default_model_name(self.parsed.files[0])
+        if _took_no_step(whole.jobs) and os.path.isfile(path) and not self.parsed["force"]:
+            leave(f"{path} was not replaced: the time was up before the first step. Give more time, or --force")
         digits = _FULL_DIGITS if self.parsed["full-precision"] else _LIBSVM_DIGITS
         try:
             write_libsvm_model(model, path, digits=digits)
         except OSError as error:
             print(f"can't save model to file {path}", file=sys.stderr)
             return int(leave(f"{path}: {error.strerror or error}"))
+        self._info(plan_lines(whole, model, self.trainer))  # last: standard output may fail
         self.figures |= {"model_file": path, "total_sv": int(model.coefficients.shape[1])}
         return EXIT_OK
 
@@ -192,6 +195,13 @@ class _Session:
                 file.write("\n")
         except OSError as error:
             leave(f"cannot write the report to {path}: {error.strerror or error}")
+
+
+def _took_no_step(jobs: Sequence[Job]) -> bool:
+    """Whether all machines are where they started, although some should have gone on."""
+    reports = [job.machine.solution.report for job in jobs]
+    has_moved = any(report.iterations or report.outer_steps for report in reports)
+    return not has_moved and not all(report.converged for report in reports)
 
 
 def _trainer(parameters: Parameters, samples: Samples) -> Trainer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import io
 import lzma
@@ -136,7 +137,7 @@ def open_source(source: Source) -> Iterator[tuple[BinaryIO, str]]:
     with ExitStack() as stack:
         if source == "-":
             if sys.stdin is None:  # closed before Python began
-                raise DataFileError("standard input is closed", "<stdin>")
+                raise OSError(errno.EBADF, "standard input is closed")
             raw, name = _binary(sys.stdin), "<stdin>"
         elif isinstance(source, str | os.PathLike):
             name = os.fspath(source)
