@@ -47,6 +47,9 @@ _SYMMETRIC_SHARE = 0.3
 _LARGEST_BLOCK = 4096
 _SHARE_FOR_BLOCK = 0.5
 
+# Working sets of fewer variables make no headway; they take 100 kB.
+_SMALLEST_BLOCK = 64
+
 
 @dataclass
 class Counts:
@@ -170,7 +173,19 @@ class Gram:
     def largest_block(self) -> int:
         """Most samples that a working set should have, for its matrix to fit the budget."""
         fitting = (_SHARE_FOR_BLOCK * self.cache_bytes / self._bytes_a_pair) ** 0.5
-        return min(int(fitting), _LARGEST_BLOCK)
+        return min(max(int(fitting), _SMALLEST_BLOCK), _LARGEST_BLOCK)
+
+    def has_room_for(self, n_variables: int) -> bool:
+        """Whether the budget holds the matrix of so many variables at once, and the two that a free set may need.
+
+        Where variables are more than samples, the matrix of the samples counts too.
+        """
+        n_values = 3 * n_variables**2
+        if self._matrix is None:
+            n_values += self.n**2 if n_variables > self.n else 0
+        elif n_variables == self.n:
+            n_values -= self.n**2  # it is there already
+        return 8 * n_values <= self.cache_bytes
 
     @property
     def _bytes_a_pair(self) -> int:
@@ -371,13 +386,16 @@ class Gram:
     def stored(self) -> Gram:
         """Return this Gram matrix with all its values computed once and kept in memory.
 
-        In double precision, unless the caller wished otherwise: then nothing needs to be checked again.
+        In double precision, unless the caller wished otherwise: then nothing needs to be checked again. They count
+        into the budget.
         """
         if isinstance(self.samples, GivenGram) and self._matrix is not None:
             return self
         source = self if self.is_single_by_wish else self.in_double()
-        twin = self.given(source._compute_whole(), np.arange(self.n))
+        values = source._compute_whole()
+        twin = self.given(values, np.arange(self.n))
         twin.team, twin.counts = self.team, self.counts
+        twin.cache_bytes = max(self.cache_bytes - values.nbytes, 1)
         return twin
 
     def between(self, rows: Index, columns: Index) -> Floats:

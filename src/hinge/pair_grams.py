@@ -15,6 +15,9 @@ import numpy as np
 from hinge.gram import Gram
 from hinge.samples import Floats, Index
 
+# Bytes for two samples of a pair: in its matrix, and in the two that a free set may need.
+_BYTES_A_PAIR = 24
+
 
 class PairGrams:
     """Stored Gram matrices of pairs of classes that fit one working set.
@@ -25,6 +28,13 @@ class PairGrams:
         Kernel values of all samples.
     most : int
         Pairs of more samples than this are not stored.
+    n_workers : int
+        Threads that ask at the same time.
+
+    Notes
+    -----
+    Each thread's matrix, with what its free set may need, and the blocks of classes that are kept share the budget
+    of the Gram matrix. Where the matrices alone exceed it, no pair is stored; blocks beyond it are computed again.
 
     Examples
     --------
@@ -36,9 +46,11 @@ class PairGrams:
            [3., 0., 9.]])
     """
 
-    def __init__(self, gram: Gram, most: int) -> None:
+    def __init__(self, gram: Gram, most: int, n_workers: int = 1) -> None:
         self.gram = gram
         self.most = most
+        self._room = gram.cache_bytes - n_workers * _BYTES_A_PAIR * most**2
+        self._has_room = self._room >= 0
         self._own: dict[int, Floats] = {}
         self._lock = threading.Lock()
         self._memory = threading.local()
@@ -49,7 +61,7 @@ class PairGrams:
         None where there is no pair, or the pair is too large to be stored. The next call from the same thread
         overwrites the matrix: the first touch of fresh memory costs more than its use.
         """
-        if not 0 < split < len(samples) <= self.most:
+        if not (self._has_room and 0 < split < len(samples) <= self.most):
             return None
         first, second = samples[:split], samples[split:]
         between = self.gram.between(first, second)
@@ -73,5 +85,7 @@ class PairGrams:
         if known is None:
             known = self.gram.between(members, members)
             with self._lock:
-                self._own[name] = known
+                if known.nbytes <= self._room and name not in self._own:
+                    self._room -= known.nbytes
+                    self._own[name] = known
         return known

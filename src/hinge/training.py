@@ -144,7 +144,8 @@ def train(
     settings, watch = settings or Settings(), watch or Watch(n_machines=len(tasks))
     n_workers = min(gram.team.size, len(tasks))
     one_set = settings.sizes.one_set
-    pairs = PairGrams(gram, one_set)
+    largest = max((len(task.samples) for task in tasks if task.split and len(task.samples) <= one_set), default=0)
+    pairs = PairGrams(gram, largest, n_workers)
 
     def run(number: int) -> Machine:
         task = tasks[number]
@@ -388,7 +389,8 @@ def _part_of(gram: Gram, task: Task, n_workers: int, one_set: int) -> Gram:
     if n_workers > 1 or not np.array_equal(task.samples, np.arange(gram.n)):
         n_threads = max(gram.team.size // n_workers, 1)
         part = gram.part(task.samples, threads=n_threads, cache_bytes=gram.cache_bytes // n_workers)
-    return part.stored() if part.n <= one_set else part  # one working set would compute all of it in any case
+    is_one_set = part.n <= one_set and part.has_room_for(task.problem.n_variables)
+    return part.stored() if is_one_set else part  # one working set would compute all of it in any case
 
 
 def _add_counts(total: Counts, part: Counts) -> None:

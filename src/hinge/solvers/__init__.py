@@ -70,7 +70,7 @@ def _choose_method(problem: DualProblem, gram: Gram, settings: Settings) -> tupl
     if settings.solver != "auto":
         return settings.solver, "as asked"
     size = f"{problem.n_variables} variables"
-    if problem.n_variables <= settings.sizes.one_set:
+    if problem.n_variables <= settings.sizes.one_set and gram.has_room_for(problem.n_variables):
         return "block", f"{size} fit one working set"
     if (method := weight_method(problem, gram, settings)) is not None:
         return method, f"{size}, {gram.samples.n_features} features; a linear kernel has a weight vector"

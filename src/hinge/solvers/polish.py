@@ -88,7 +88,7 @@ def polish(
     """
     point = _Point(problem, gram.in_double(), solution.beta.copy(), tol, most_evaluations)
     n_support, _ = count_support(problem, solution.beta)
-    if len(point.free()) > _MOST_FREE or n_support * gram.n > most_evaluations:
+    if len(point.free()) > min(_MOST_FREE, gram.largest_block) or n_support * gram.n > most_evaluations:
         return solution
     point.refresh()
     start = _concluded(point, solution)

@@ -38,9 +38,9 @@ class WorkingSet:
         problem, beta, residual = state.problem, state.beta, state.residual
         n_free = int(np.count_nonzero((beta > problem.lo) & (beta < problem.hi)))
         sizes = self._sizes
-        size = min(int(_SIZE_PER_FREE * n_free), sizes.largest_set, state.gram.largest_block)
-        size = min(max(size, sizes.smallest_set), problem.n_variables)
-        if problem.n_variables <= sizes.one_set:
+        size = max(min(int(_SIZE_PER_FREE * n_free), sizes.largest_set), sizes.smallest_set)
+        size = min(size, state.gram.largest_block, problem.n_variables)
+        if problem.n_variables <= sizes.one_set and state.gram.has_room_for(problem.n_variables):
             return np.arange(problem.n_variables)
         share = _KEPT_SHARE_CHEAP if state.gram.is_cheap else _KEPT_SHARE_DEAR
         kept = self._last[: int(share * size)]
