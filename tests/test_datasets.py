@@ -1,6 +1,7 @@
 """Data sets by name: from a folder, from the cache, from a server."""
 
 import bz2
+import io
 import lzma
 import os
 import threading
@@ -12,7 +13,7 @@ import pytest
 
 from hinge import datasets
 from hinge.datasets import DataSetNotFound, load
-from hinge.io import DataFileError
+from hinge.io import DataFileError, read_data
 
 IRIS = b"".join(b"%d 1:0.%d 4:1\n" % (k % 3, k) for k in range(150))
 
@@ -29,7 +30,10 @@ class Handler(BaseHTTPRequestHandler):
         self.server.asked.append(self.path)
         status, length, body = self.server.files.get(self.path, (404, 0, b""))
         self.send_response(status)
-        self.send_header("Content-Length", str(length))
+        if isinstance(length, str):
+            self.send_header("Location", length)
+        elif length is not None:
+            self.send_header("Content-Length", str(length))
         self.end_headers()
         self.wfile.write(body)
 
@@ -83,7 +87,8 @@ def test_download(server, folders, ending):
     asked = len(server.asked)
     assert load("iris.scale").X.shape == (150, 4)
     assert len(server.asked) == asked, "the second time it is in the cache"
-    assert [path.name for path in (folders / "cache").iterdir()] == [f"iris.scale{ending}"]
+    names = sorted(path.name for path in (folders / "cache").iterdir())
+    assert names == [f"iris.scale{ending}", f"iris.scale{ending}.sha256"]
 
 
 @pytest.mark.parametrize(
@@ -100,6 +105,64 @@ def test_bad_downloads_are_not_kept(server, folders, length, body, message):
         load("iris.scale")
     assert "/sets/multiclass/iris.scale: " in str(caught.value)
     assert list((folders / "cache").iterdir()) == []
+
+
+def test_a_download_without_end_is_cut_off(server, folders):
+    most = 150 * (64 + 32 * 4)
+    server.files["/sets/multiclass/iris.scale"] = (200, None, b"1 1:1 2:1 3:1 4:1\n" * 200_000)
+    with pytest.raises(DataFileError, match=f"iris.scale: expected at most {most} bytes, found more"):
+        load("iris.scale")
+    assert list((folders / "cache").iterdir()) == []
+
+
+def test_a_download_that_unfolds_beyond_the_set_is_refused(server, folders, monkeypatch):
+    body = bz2.compress(b"1 1:1 2:1 3:1 4:1\n" * 500_000)
+    server.files["/sets/multiclass/iris.scale.bz2"] = (200, len(body), body)
+    monkeypatch.setenv("HINGE_FILE_MEMORY", "8")
+    with pytest.raises(DataFileError, match=r"iris.scale.bz2: what it holds takes more than 8 MB"):
+        load("iris.scale")
+    assert list((folders / "cache").iterdir()) == []
+
+
+def test_redirections_stay_on_their_host(server, folders):
+    server.files["/sets/multiclass/iris.scale.bz2"] = (302, "/elsewhere/iris.bz2", b"")
+    body = bz2.compress(IRIS)
+    server.files["/elsewhere/iris.bz2"] = (200, len(body), body)
+    assert load("iris.scale").X.shape == (150, 4)
+    port = server.server_address[1]
+    for target in (f"http://localhost:{port}/elsewhere/iris.bz2", "http://127.0.0.1:1/", "ftp://127.0.0.1/iris"):
+        for path in (folders / "cache").iterdir():
+            path.unlink()
+        server.files["/sets/multiclass/iris.scale.bz2"] = (302, target, b"")
+        asked = len(server.asked)
+        with pytest.raises((DataFileError, DataSetNotFound), match=r"another place|not allowed"):
+            load("iris.scale")
+        assert len(server.asked) == asked + 1
+        assert list((folders / "cache").iterdir()) == []
+
+
+def test_other_numbers_under_a_known_name_are_refused(server, folders, monkeypatch):
+    right = datasets.fingerprint(read_data(io.BytesIO(IRIS), n_features=4))
+    monkeypatch.setitem(datasets._CONTENT, "iris.scale", right)
+    wrong = IRIS.replace(b"1:0.7 ", b"1:0.6 ")
+    server.files["/sets/multiclass/iris.scale"] = (200, len(wrong), wrong)
+    with pytest.raises(DataFileError, match=r"iris.scale: its numbers are not those of iris.scale: the checksum"):
+        load("iris.scale")
+    assert list((folders / "cache").iterdir()) == []
+    same = b"# the same in other words\n" + IRIS.replace(b" 4:1\n", b" 2:0 4:1.0\n")
+    server.files["/sets/multiclass/iris.scale"] = (200, len(same), same)
+    assert load("iris.scale").X.shape == (150, 4)
+
+
+def test_a_file_that_changed_in_the_cache_is_refused(server, folders):
+    server.files["/sets/multiclass/iris.scale"] = (200, len(IRIS), IRIS)
+    load("iris.scale")
+    path = folders / "cache" / "iris.scale"
+    path.write_bytes(IRIS.replace(b"1:0.7 ", b"1:0.6 "))
+    with pytest.raises(DataFileError, match="it changed since it was downloaded: remove it"):
+        load("iris.scale")
+    path.unlink()
+    assert load("iris.scale").X.shape == (150, 4)
 
 
 def test_not_found_says_where_it_looked(server, folders):
@@ -199,3 +262,10 @@ def test_real_sets(name, monkeypatch):
     data, known = load(name, download=False), datasets.about(name)
     assert data.X.shape == (known.n_samples, known.n_features)
     assert (len(np.unique(data.y)) == 2) == (known.task == "binary")
+
+
+@pytest.mark.skipif(not REAL, reason="HINGE_DATA does not name a folder of data sets")
+@pytest.mark.parametrize("name", ["a1a", "heart_scale", "svmguide1", "housing_scale"])
+def test_real_sets_have_the_content_that_downloads_must_have(name, monkeypatch):
+    monkeypatch.setenv("HINGE_DATA", REAL)
+    assert datasets.fingerprint(load(name, download=False)) == datasets._CONTENT[name]

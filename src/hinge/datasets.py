@@ -7,6 +7,9 @@
 3. on LIBSVM's data page, https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/, or at the address
    ``$HINGE_DATA_URL``, and keeps what it finds there in the cache.
 
+A download is kept only if it comes from that host itself, is no larger than the set can be, and has the right size
+and, where that is known, the right content. Its checksum stays beside it; a file that changed since is refused.
+
 Files are LIBSVM text, plain or compressed, under the names that LIBSVM gives them; MNIST may also be there as
 its four original files, whose names then start with ``mnist-``.
 """
@@ -14,17 +17,19 @@ its four original files, whose names then start with ``mnist-``.
 from __future__ import annotations
 
 import difflib
+import hashlib
 import http.client
 import os
-import shutil
 import sys
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from hinge.io import Data, DataFileError, atomic_write, read_data
@@ -34,6 +39,8 @@ PAGE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"
 
 _ENDINGS = ("", ".xz", ".bz2", ".gz")
 _SECONDS = 60  # without an answer, before a download fails
+_MOST_BYTES = 2**32  # of a download, whatever set it is
+_FINGERPRINT_DIGITS = 32
 
 
 class DataSetNotFound(LookupError):  # noqa: N818 - it says what happened
@@ -98,6 +105,22 @@ def _table() -> dict[str, About]:
 
 
 KNOWN = _table()
+
+# Fingerprints of sets whose copies agree in independent places. Others are known by their size alone.
+_CONTENT = {
+    "a1a": "380c249dbf85f59d88982d07184978f3",
+    "a9a": "6e5185cecd7829df8cf37437adece2ed",
+    "a9a.t": "666a35bdca57674e06e552c42dd27e18",
+    "w8a": "498eac95ea22fd0a7372d7903c1609db",
+    "heart_scale": "47551b5b59f4ff7b61a540a4d4c9ef1c",
+    "connect-4": "9c99718e6ce52253929cd49d96ac3e04",
+    "ijcnn1": "72f78363e894a0a6cb189eb636cc015a",
+    "ijcnn1.t": "8c2317bed77e7111a29f8bc92e4b93ab",
+    "svmguide1": "1152a62449d3bb6d52b7e6a740213b7d",
+    "mushrooms": "89ca8acd811c3bf412320f4207ee2020",
+    "segment.scale": "b60538dc3d258b7217c960e1155b77db",
+    "housing_scale": "69a96387064dbf6b981d81bb8ddc5eca",
+}
 
 _MNIST = {"mnist": "mnist-train", "mnist.t": "mnist-t10k"}
 
@@ -165,6 +188,7 @@ def load(name: str, *, dtype: DTypeLike | None = None, download: bool = True, ba
         if name in _MNIST and (images := _find(folder, f"{_MNIST[name]}-images-idx3-ubyte")):
             return _read_mnist(name, images, dtype)
         if path := _find(folder, name):
+            _check_seal(path)
             return _read(name, path, dtype)
         looked.append(str(folder))
     if "HINGE_DATA" not in os.environ:
@@ -273,16 +297,77 @@ def _download(name: str, base_url: str | None) -> list[str]:
     return looked
 
 
+class _SameHost(urllib.request.HTTPRedirectHandler):
+    """Follows redirections within a host, and never from https to http."""
+
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+        old, new = urllib.parse.urlsplit(req.full_url), urllib.parse.urlsplit(newurl)
+        if (new.scheme, new.netloc) not in ((old.scheme, old.netloc), ("https", old.netloc)):
+            raise DataFileError(
+                f"the server sends us on to {new.scheme}://{new.netloc}, another place", req.full_url
+            )
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _most_bytes(known: About) -> int:
+    """Return the size that no file of a set can exceed: all its values, with indices and seventeen digits."""
+    return min(known.n_samples * (64 + 32 * known.n_features), _MOST_BYTES)
+
+
 def _fetch(url: str, name: str, path: Path) -> None:
     """Download a file; keep it only if it is complete and holds the right number of rows."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with urllib.request.urlopen(url, timeout=_SECONDS) as answer, atomic_write(path, "wb") as file:
-        shutil.copyfileobj(answer, file, 2**20)
+    most = _most_bytes(KNOWN[name])
+    opener = urllib.request.build_opener(_SameHost)
+    with opener.open(url, timeout=_SECONDS) as answer, atomic_write(path, "wb") as file:
         promised = answer.headers.get("Content-Length")
-        if promised is not None and file.tell() != int(promised):
-            raise DataFileError(f"expected {promised} bytes, found {file.tell()}", url)
+        seal, size = hashlib.sha256(), 0
+        while size <= most and (piece := answer.read(2**16)):
+            file.write(piece)
+            seal.update(piece)
+            size += len(piece)
+        if size > most:
+            raise DataFileError(f"expected at most {most} bytes, found more", url)
+        if promised is not None and size != int(promised):
+            raise DataFileError(f"expected {promised} bytes, found {size}", url)
         file.flush()
         try:
-            _read(name, Path(file.name), None)
+            data = _read(name, Path(file.name), None)
         except DataFileError as error:
             raise DataFileError(error.message, url, error.errors, error.n_errors) from error
+        if name in _CONTENT and fingerprint(data) != _CONTENT[name]:
+            raise DataFileError(f"its numbers are not those of {name}: the checksum differs", url)
+    with atomic_write(_seal_of(path)) as file:
+        file.write(f"{seal.hexdigest()}  {path.name}\n")
+
+
+def fingerprint(data: Data) -> str:
+    """Return a checksum of the numbers of a data set, in whatever form its file holds them.
+
+    Examples
+    --------
+    >>> import io
+    >>> one, other = b"+1 1:0.50 2:0\\n-1 2:3 # last\\n", b"1 1:.5\\n-1 2:3e0"
+    >>> fingerprint(read_data(io.BytesIO(one))) == fingerprint(read_data(io.BytesIO(other)))
+    True
+    """
+    X = sp.csr_matrix(data.X, dtype=np.float64)
+    X.eliminate_zeros()
+    parts = (np.asarray(data.y, "<f8"), X.indptr.astype("<i8"), X.indices.astype("<i8"), X.data.astype("<f8"))
+    return hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()[:_FINGERPRINT_DIGITS]
+
+
+def _seal_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.sha256")
+
+
+def _check_seal(path: Path) -> None:
+    """Compare a file with the checksum beside it, if there is one."""
+    try:
+        expected = _seal_of(path).read_text("ascii", "replace").split()[:1]
+    except FileNotFoundError:
+        return
+    with open(path, "rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if expected != [found]:
+        raise DataFileError("it changed since it was downloaded: remove it, and it is downloaded again", str(path))
