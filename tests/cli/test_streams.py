@@ -1,4 +1,4 @@
-"""Standard streams that fail: one sentence on standard error, an exit code, no traceback; what was done is kept."""
+"""Standard streams that fail: one sentence on standard error, an exit code, no traceback; what was done stays."""
 
 import io
 import os
