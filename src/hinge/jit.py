@@ -33,8 +33,8 @@ def _decorator(fastmath: set[str], inline: str = "never") -> Callable[[F], F]:
     def decorate(function: F) -> F:
         options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": fastmath, "inline": inline}
         dispatcher = numba.njit(**options)(function)
-        # In place of ``cache=True``, which ends a fit when a file is damaged. Where no folder can be written, as in a
-        # read-only install of a user without a home, there is none.
+        # In place of ``cache=True``, which ends a fit when a file is damaged. Where no folder can be written there
+        # is none: a read-only install of a user without a home.
         with suppress(RuntimeError):
             dispatcher._cache = CodeCache(function)
         return cast(F, dispatcher)

@@ -32,7 +32,8 @@ tol : float, default=1e-3
 cache_size : "auto" or float, default="auto"
     Megabytes for kernel values, of small problems too; at least three rows and a working set of 64 samples are
     kept. ``"auto"`` takes up to a quarter of the memory that the machine, ``ulimit`` and control groups leave
-    free, touched only as it is used. Everything else takes a small multiple of the data. The answer does not depend on it.""",
+    free, touched only as it is used. Everything else takes a small multiple of the data. The answer does not
+    depend on it.""",
     "verbose": """\
 verbose : bool or int, default=False
     Show a progress bar on a terminal; elsewhere log to the logger ``"hinge"`` at level INFO.
