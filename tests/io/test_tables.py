@@ -4,6 +4,7 @@ import gzip
 import io
 import sys
 import zipfile
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -234,6 +235,14 @@ def test_parquet(tmp_path):
         parquet.write_table(pa.table(columns | {"b": bad}), path)
         with pytest.raises(DataFileError, match=message):
             load(path)
+    parquet.write_table(pa.table(columns), path)
+    whole = path.read_bytes()
+    for at in range(4, len(whole), 97):  # data pages, and the description of the columns behind them
+        path.write_bytes(whole[:at] + bytes(8) + whole[at + 8 :])
+        with suppress(DataFileError):
+            load(path)
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "nowhere.parquet")
     path.write_bytes(b"PAR1 not")
     with pytest.raises(DataFileError, match="Parquet"):
         load(path)

@@ -358,7 +358,9 @@ def _read_parquet(path: str, label: str | int | None, budget: Budget) -> Data:
             for batch in file.iter_batches():
                 budget.keep(2 * 8 * batch.num_rows * batch.num_columns)  # the pieces, and what is made of them
                 pieces.append(_columns(batch, path))
-    except pa.ArrowException as error:
+    except (pa.ArrowException, OSError) as error:  # of damage too Arrow says OSError, but without a number
+        if getattr(error, "errno", None) is not None:
+            raise
         raise DataFileError(f"this is not a Parquet file ({error})", path) from error
     table = np.concatenate(pieces)
     pieces.clear()
