@@ -47,8 +47,8 @@ _SYMMETRIC_SHARE = 0.3
 _LARGEST_BLOCK = 4096
 _SHARE_FOR_BLOCK = 0.5
 
-# Working sets of fewer variables make no headway; they take 100 kB.
-_SMALLEST_BLOCK = 64
+# Smaller working sets make little headway; these take 25 kB.
+_SMALLEST_BLOCK = 32
 
 
 @dataclass

@@ -30,7 +30,7 @@ tol : float, default=1e-3
     Largest violation of the optimality conditions at which the solver stops, checked in double precision.
     Where that is cheap the solution is then polished to about 1e-12.
 cache_size : "auto" or float, default="auto"
-    Megabytes for kernel values, of small problems too; at least three rows and a working set of 64 samples are
+    Megabytes for kernel values, of small problems too; at least three rows and a working set of 32 samples are
     kept. ``"auto"`` takes up to a quarter of the memory that the machine, ``ulimit`` and control groups leave
     free, touched only as it is used. Everything else takes a small multiple of the data. The answer does not
     depend on it.""",
