@@ -478,11 +478,21 @@ class Gram:
         self._count(evaluations=len(index) * self.n)
 
     def _fill_square(self, index: Index, values: Floats) -> None:
-        self._count(evaluations=fill_square(self._tiles_of(index, self.dtype), self.team, values))
+        self._fill_with(self._tiles_of(index, self.dtype), values)
+
+    def _fill_with(self, tiles: Tiles, values: Floats) -> None:
+        was_symmetric = not self._takes_symmetric_part
+        self._count(evaluations=fill_square(tiles, self.team, values))
+        if was_symmetric and self._takes_symmetric_part:  # found out on the way: what came before is to change
+            self._count(evaluations=fill_square(tiles, self.team, values))
+
+    @property
+    def _takes_symmetric_part(self) -> bool:
+        return isinstance(self.samples, CalledKernel) and self.samples.takes_symmetric_part
 
     def _compute_whole(self) -> Floats:
         values = np.empty((self.n, self.n), self.dtype)
-        self._count(evaluations=fill_square(self._tiles, self.team, values))
+        self._fill_with(self._tiles, values)
         self._whole, self._cache = values, RowCache.of(values)
         return values
 

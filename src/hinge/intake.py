@@ -8,8 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from hinge import products
-from hinge.given import GivenGram
+from hinge.given import GivenGram, symmetric
 from hinge.samples import READ_ROWS, BitSamples, DenseSamples, Floats, Samples, SparseSamples
+from hinge.structure import canonical, compact
 
 # 0/1 features are packed when comparing words costs less than walking the non-zeros of a row.
 _WORDS_PER_NONZERO = 1.0
@@ -34,71 +35,55 @@ def as_samples(X: Any, pack: bool = True, skip_zeros: bool = True) -> Samples:
     'dense'
     """
     if sp.issparse(X):
-        matrix = as_csr(X)
-        _refuse_nonfinite(matrix.data, "X")
-        packed = _packed_sparse(matrix) if pack else None
-        if packed is None and pack and matrix.nnz > _dense_from(matrix.shape, skip_zeros):
+        _, (matrix,) = compact(as_csr(X))
+        refuse_nonfinite(matrix.data, "X")
+        bits = packed(matrix) if pack else None
+        if bits is None and pack and matrix.nnz > dense_from(matrix.shape, skip_zeros):
             return DenseSamples(matrix.toarray())
-        return packed or SparseSamples.of(matrix)
-    rows = np.asarray(X)
-    if rows.dtype not in (np.float32, np.float64):
-        rows = rows.astype(np.float64)
+        return bits or SparseSamples.of(matrix)
+    rows = _as_floats(X, "X")
     if rows.ndim != 2:
         raise ValueError(f"X must be a matrix with one row per sample, got {rows.ndim} dimension(s)")
     rows = np.ascontiguousarray(rows)
-    _refuse_nonfinite(rows, "X")
-    packed = _packed_dense(rows) if pack else None
-    if packed is None and pack and skip_zeros and _is_mostly_zero(rows):
+    refuse_nonfinite(rows, "X")
+    bits = packed(rows) if pack else None
+    if bits is None and pack and skip_zeros and is_mostly_zero(rows):
         return SparseSamples.of(rows)
-    return packed or DenseSamples(rows)
+    return bits or DenseSamples(rows)
 
 
 def as_csr(X: Any) -> Any:
-    """Return a matrix as a CSR array of floats, every row with each feature once at most."""
-    matrix = sp.csr_array(X)
-    if matrix.dtype not in (np.float32, np.float64):
-        matrix = matrix.astype(np.float64)
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()  # the caller's matrix stays as it is
-        matrix.sum_duplicates()
-    return matrix
+    """Return a matrix as a CSR array of floats in the form of `canonical`."""
+    if not sp.issparse(X):
+        return sp.csr_array(X)
+    return sp.csr_array(canonical(X))
 
 
 def given_gram(matrix: Any) -> GivenGram:
-    """Check a precomputed kernel matrix: square, finite, symmetric."""
+    """Check a precomputed kernel matrix: square, finite; of an asymmetric one the symmetric part is taken."""
     if sp.issparse(matrix):
         raise TypeError("a precomputed kernel matrix must be dense: pass K.toarray()")
-    matrix = np.asarray(matrix)
-    if matrix.dtype not in (np.float32, np.float64):
-        matrix = matrix.astype(np.float64)
+    matrix = _as_floats(matrix, "the precomputed kernel matrix")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(
             f"a precomputed kernel matrix must be square, with a row and a column per training sample; got shape "
             f"{matrix.shape}. To train on features, choose another kernel"
         )
-    _refuse_nonfinite(matrix, "the precomputed kernel matrix")
-    asymmetry = _largest_asymmetry(matrix)
-    scale = float(np.abs(matrix).max(initial=0.0))
-    allowed = 1e-4 if matrix.dtype == np.float32 else 1e-8
-    if asymmetry > allowed * scale:
+    refuse_nonfinite(matrix, "the precomputed kernel matrix")
+    return GivenGram(symmetric(matrix))
+
+
+def _as_floats(values: Any, name: str) -> Floats:
+    values = np.asarray(values)
+    if values.dtype.kind == "c":
         raise ValueError(
-            f"a precomputed kernel matrix must be symmetric; K and its transpose differ by up to {asymmetry:.3g}. "
-            "Pass (K + K.T) / 2 if the difference is only rounding"
+            f"Complex data not supported: {name} has complex values; pass its real part if it is meant"
         )
-    return GivenGram(matrix)
+    return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
 
 
-def _largest_asymmetry(matrix: Floats, tile: int = 512) -> float:
-    largest = 0.0
-    n = matrix.shape[0]
-    for i in range(0, n, tile):
-        for j in range(i, n, tile):
-            difference = matrix[i : i + tile, j : j + tile] - matrix[j : j + tile, i : i + tile].T
-            largest = max(largest, float(np.abs(difference).max()))
-    return largest
-
-
-def _refuse_nonfinite(values: Floats, name: str) -> None:
+def refuse_nonfinite(values: Floats, name: str) -> None:
+    """Raise ValueError if some value is NaN or infinite."""
     # A finite sum proves that every value is finite, in one pass without a temporary array.
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum(dtype=np.float64)):
@@ -109,17 +94,22 @@ def _refuse_nonfinite(values: Floats, name: str) -> None:
         raise ValueError(f"{name} contains NaN or infinity{where}; remove or impute these values first")
 
 
-def _dense_from(shape: tuple[int, int], skip_zeros: bool) -> float:
+def dense_from(shape: tuple[int, int], skip_zeros: bool) -> float:
     """Number of non-zeros from which on dense storage is the better one."""
     share = _DENSE_SHARE if skip_zeros and shape[1] >= _MANY_FEATURES else _DENSE_SHARE_OF_FEW
     return share * shape[0] * shape[1]
 
 
-def _is_mostly_zero(rows: Floats) -> bool:
+def is_mostly_zero(rows: Floats) -> bool:
     """Whether dense data is better stored without its zeros."""
     if rows.shape[1] < _MANY_FEATURES:
         return False
-    return products.count_nonzeros(rows, np.zeros(len(rows) + 1, np.int64)) <= _dense_from(rows.shape, True)
+    return products.count_nonzeros(rows, np.zeros(len(rows) + 1, np.int64)) <= dense_from(rows.shape, True)
+
+
+def packed(rows: Any) -> BitSamples | None:
+    """Return the rows of an array or a CSR matrix in packed bits, if all values are 0 or 1 and it is worth it."""
+    return _packed_sparse(rows) if sp.issparse(rows) else _packed_dense(rows)
 
 
 def _worth_packing(n_features: int, nonzeros_per_row: float) -> bool:
@@ -142,8 +132,8 @@ def _packed_dense(rows: Floats) -> BitSamples | None:
         if not np.array_equal(ones, part != 0):
             return None
         n_ones += int(np.count_nonzero(ones))
-        packed = np.packbits(ones, axis=1, bitorder="little")
-        padded[start : start + READ_ROWS, : packed.shape[1]] = packed
+        words = np.packbits(ones, axis=1, bitorder="little")
+        padded[start : start + READ_ROWS, : words.shape[1]] = words
     if not _worth_packing(n_features, n_ones / n):
         return None
     return BitSamples(np.ascontiguousarray(padded.view("<u8").T.astype(np.uint64, copy=False)), n_features)

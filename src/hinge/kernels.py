@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from hinge.exponential import exp32, exp64
@@ -14,6 +15,7 @@ from hinge.given import CalledKernel
 from hinge.intake import as_samples, given_gram
 from hinge.jit import compiled_exactly
 from hinge.samples import Floats, Samples, Statistic
+from hinge.structure import canonical
 
 KERNELS = ("linear", "poly", "rbf", "sigmoid", "laplacian", "chi2", "precomputed")
 
@@ -89,12 +91,17 @@ class Kernel:
             return given_gram(X)
         if callable(self.name):
             rows = X if hasattr(X, "shape") else np.asarray(X)
-            return CalledKernel(rows, self.name)
+            rows = canonical(rows) if sp.issparse(rows) else rows
+            return CalledKernel(rows, self.name, np.arange(rows.shape[0]))
         # A weight vector needs the features themselves.
         samples = as_samples(X, pack=self.label != "linear", skip_zeros=skip_zeros)
+        self.check(samples)
+        return samples
+
+    def check(self, samples: Samples) -> None:
+        """Raise ValueError if this kernel is not defined for the samples."""
         if self.label == "chi2" and samples.has_negatives():
             raise ValueError("the chi2 kernel needs features that are not negative; shift or rescale X first")
-        return samples
 
     def apply(self, tile: Floats, row_norms: Floats, column_norms: Floats, from_distance: bool = False) -> None:
         """Turn the comparisons in ``tile`` into kernel values, in place.

@@ -10,12 +10,22 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from hinge.given import CalledKernel
-from hinge.intake import as_csr, as_samples
 from hinge.kernels import Kernel
-from hinge.precision import cancels
-from hinge.samples import BitSamples, DenseSamples, Floats, Samples, SparseSamples
+from hinge.precision import comparison_of, error_in_single, store_alike
+from hinge.samples import Floats, Samples
+from hinge.structure import canonical, compact
 from hinge.threads import Team, blas_on_one_thread
 from hinge.tiles import Tiles
+
+# The error of a decision in single precision, as a share of the largest, beyond which it is made in double.
+_ERROR_IN_SINGLE = 1e-4
+
+# Decisions that are nearer to zero than so many times their error are made again in double precision.
+_DOUBT = 10.0
+
+# CSR rows far from zero are laid out dense: this many values at a time, where so many are not zero.
+_MOST_DENSE = 1 << 24
+_DENSE_SHARE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +67,8 @@ class Model:
         ----------
         X : array or CSR matrix
             Samples; for a precomputed kernel, their kernel values with all training samples. float32 data is
-            evaluated in single precision, all other data in double.
+            evaluated in single precision where its error stays below a ten-thousandth of the decisions and cannot
+            change a sign, all other data in double.
         threads : int, optional
             Number of threads; by default every core that this process may use.
 
@@ -65,53 +76,101 @@ class Model:
         -------
         array of shape (n_rows, n_machines)
             Decision values.
+
+        Raises
+        ------
+        ValueError
+            X is not finite, or so large that kernel values or decisions overflow.
         """
+        if len(self.support) == 0 or X.shape[0] == 0:
+            return np.tile(self.intercepts, (X.shape[0], 1))
+        X = canonical(X) if sp.issparse(X) else X
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums = self._sums(X, threads)
+        if not np.isfinite(sums).all():
+            row = int(np.argmin(np.isfinite(sums).all(axis=1)))
+            raise ValueError(
+                f"the decision values overflow, for row {row} of X for one: its values are far outside of what "
+                "the machine was trained on"
+            )
+        return sums + self.intercepts
+
+    def _sums(self, X: Any, threads: int | None) -> NDArray[np.float64]:
+        """Σ coefficient · k(s, x) for every row of X and machine."""
         if self.kernel.label == "precomputed":
-            return np.asarray(X, dtype=np.float64)[:, self.support] @ self.coefficients.T + self.intercepts
-        n = X.shape[0]
-        decisions = np.tile(self.intercepts, (n, 1))
-        if len(self.support) == 0 or n == 0:
-            return decisions
+            return np.asarray(np.asarray(X, dtype=np.float64)[:, self.support] @ self.coefficients.T)
         if self.kernel.label == "linear":
-            return self._decide_by_weights(X)
-        dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
-        vectors, queries = _alike(self.kernel, self.support_vectors, X)
-        tiles = Tiles(queries, self.kernel, dtype)
+            return self._sums_by_weights(X)
+        block = max(_MOST_DENSE // X.shape[1], 1) if sp.issparse(X) and X.shape[1] else X.shape[0]
+        if X.shape[0] > block and X.nnz > _DENSE_SHARE * X.shape[0] * X.shape[1]:
+            parts = range(0, X.shape[0], block)
+            return np.concatenate([self._sums(X[start : start + block], threads) for start in parts])
+        vectors, queries = store_alike(self._vectors, X, self.kernel)
+        if X.dtype == np.float32 and not isinstance(queries, CalledKernel):
+            sums = self._sums_in_single(vectors, queries, threads)
+            if sums is not None:
+                return sums
+        return self._visit(vectors, queries, np.dtype(np.float64), threads)
+
+    def _sums_in_single(
+        self, vectors: Samples, queries: Samples, threads: int | None
+    ) -> NDArray[np.float64] | None:
+        """As `_sums`, where single precision is good enough; None elsewhere."""
+        error = error_in_single(vectors, queries, self.kernel, self.coefficients)
+        if not np.isfinite(error).all():
+            return None
+        sums = self._visit(vectors, queries, np.dtype(np.float32), threads)
+        decisions = sums + self.intercepts
+        # Neither the sums nor what the intercepts leave of them may be of the size of the error.
+        largest = np.minimum(np.abs(sums).max(axis=0), np.abs(decisions).max(axis=0))
+        if not (np.isfinite(sums).all() and (error <= _ERROR_IN_SINGLE * largest).all()):
+            return None
+        near = np.flatnonzero((np.abs(decisions) <= _DOUBT * error).any(axis=1))
+        if len(near):  # the sign of a decision is not left to rounding
+            sums[near] = self._visit(vectors, queries.take(near, np.float64), np.dtype(np.float64), threads)
+        return sums
+
+    def _visit(
+        self, vectors: Samples, queries: Samples, dtype: np.dtype[Any], threads: int | None
+    ) -> NDArray[np.float64]:
+        sums = np.zeros((queries.n, len(self.coefficients)))
+        tiles = Tiles(queries, self.kernel, dtype, comparison_of(vectors, self.kernel))
         coefficients = self.coefficients.astype(dtype)
         team = Team(1 if isinstance(queries, CalledKernel) else threads)
 
         def add(start: int, stop: int, tile: Floats, piece: slice) -> None:
-            decisions[start:stop] += tile.T @ coefficients[:, piece].T
+            with np.errstate(over="ignore", invalid="ignore"):  # `decide` looks at the sums
+                sums[start:stop] += tile.T @ coefficients[:, piece].T
 
         with blas_on_one_thread():
             tiles.visit(np.arange(vectors.n), team, add, vectors)
-        return decisions
+        return sums
 
-    def weights(self) -> NDArray[np.float64]:
-        """Return the weight vectors of a linear machine, one row a machine."""
+    def weights(self) -> Any:
+        """Return the weight vectors of a linear machine, one row a machine: CSR where the support vectors are."""
         if self.kernel.label != "linear":
             raise ValueError(f"only a linear machine has a weight vector; this kernel is {self.kernel.label}")
-        return np.asarray((sp.csr_array(self.coefficients) @ self.support_vectors).toarray()
-                          if sp.issparse(self.support_vectors)
-                          else self.coefficients @ self.support_vectors)  # fmt: skip
+        vectors = self._vectors
+        if not sp.issparse(vectors):
+            return self.coefficients @ vectors
+        columns, (narrow,) = compact(vectors)
+        weights = type(vectors)(self.coefficients) @ narrow
+        weights.sort_indices()
+        if columns is None:
+            return weights
+        shape = len(self.coefficients), vectors.shape[1]
+        return type(vectors)((weights.data, columns[weights.indices], weights.indptr), shape=shape)
 
-    def _decide_by_weights(self, X: Any) -> NDArray[np.float64]:
-        return np.asarray(X @ self.weights().T, dtype=np.float64) + self.intercepts
+    @property
+    def _vectors(self) -> Any:
+        vectors = self.support_vectors
+        return canonical(vectors) if sp.issparse(vectors) else vectors
 
-
-def _alike(kernel: Kernel, first: Any, second: Any) -> tuple[Samples, Samples]:
-    """Store both sets of rows in the same way, so that one can be compared with the other."""
-    if callable(kernel.name):
-        return CalledKernel(first, kernel.name), CalledKernel(second, kernel.name)
-    if is_sparse := sp.issparse(first) or sp.issparse(second):
-        first, second = as_csr(first), as_csr(second)
-    vectors, queries = as_samples(first), as_samples(second)
-    if isinstance(vectors, BitSamples) and isinstance(queries, BitSamples):
-        return vectors, queries
-    if is_sparse:
-        return SparseSamples.of(first), SparseSamples.of(second)
-    if isinstance(vectors, SparseSamples) and isinstance(queries, SparseSamples) and not cancels(vectors, kernel):
-        return vectors, queries
-    rows: list[Floats] = [np.asarray(part) for part in (first, second)]
-    center = rows[0].mean(axis=0, dtype=np.float64) if kernel.label == "rbf" else None
-    return DenseSamples(rows[0], center), DenseSamples(rows[1], center)
+    def _sums_by_weights(self, X: Any) -> NDArray[np.float64]:
+        vectors = self._vectors
+        if sp.issparse(vectors):
+            _, (vectors, X) = compact(vectors, sp.csr_array(X))
+            weights = (sp.csr_array(self.coefficients) @ vectors).toarray()
+        else:
+            weights = self.coefficients @ vectors
+        return np.asarray(X @ weights.T, dtype=np.float64)

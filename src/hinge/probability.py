@@ -3,20 +3,18 @@
 Two classes: Platt's sigmoid 1 / (1 + exp(A f + B)), fitted by Newton's method to decisions that no sample had a
 part in (five folds). More classes: pairwise coupling, the second method of Wu, Lin & Weng (2004). One class:
 density marks. Regression: the scale of Laplace-distributed noise. All of them count a sample by its weight, and
-folds are drawn by the content of a sample, so that weights and repetitions give the same answer.
+folds are drawn by the values of a sample, so that weights and repetitions give the same answer.
 """
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from hinge.contents import fingerprints, gram_fingerprints
 from hinge.problem import Vector
-from hinge.samples import Index
 
 N_FOLDS = 5
 
@@ -44,26 +42,27 @@ _OUTLIER = 5.0
 
 
 def folds_by_content(
-    X: Any, strata: NDArray[np.intp], weights: Vector, seed: int, by_place: Index | None = None
+    X: Any, strata: NDArray[np.intp], weights: Vector, seed: int, is_gram: bool = False
 ) -> NDArray[np.intp]:
     """Deal the samples out to `N_FOLDS` folds of about equal weight, stratum by stratum.
 
-    Equal samples come into the same fold, whatever their number and order: a sample's place is drawn from its
-    content. A held-out sample thus has no copy among those trained on, and k copies are treated as one sample of
-    weight k.
+    Equal samples come into the same fold, whatever their number, their order and the form of X: a sample's place
+    is drawn from its values. A held-out sample thus has no copy among those trained on, and k copies are treated
+    as one sample of weight k.
 
     Parameters
     ----------
     X : array or CSR matrix
-        The samples.
+        The samples, or their kernel matrix. Objects that only a kernel function understands, in an array of dtype
+        object, are dealt out by their places.
     strata : array of int
         Class of each sample.
     weights : array
         Weight of each sample.
     seed : int
         Another seed, another deal.
-    by_place : array of int, optional
-        Identify samples by these numbers instead of by their content.
+    is_gram : bool
+        Whether X is a kernel matrix.
 
     Returns
     -------
@@ -77,33 +76,30 @@ def folds_by_content(
     >>> bool(fold[0] == fold[2])
     True
     """
-    draws = _draws(X, seed, by_place)
-    folds = np.zeros(len(draws), dtype=np.intp)
+    ranks = _ranks(X, strata, weights, seed, is_gram)
+    folds = np.zeros(len(ranks), dtype=np.intp)
     for stratum in np.unique(strata):
         members = np.flatnonzero(strata == stratum)
-        _, group = np.unique(draws[members], return_inverse=True)
+        _, group = np.unique(ranks[members], return_inverse=True)
         mass = np.bincount(group, weights[members])
         middle = np.cumsum(mass) - mass / 2
         folds[members] = np.minimum(N_FOLDS * middle / mass.sum(), N_FOLDS - 1).astype(np.intp)[group]
     return folds
 
 
-def _draws(X: Any, seed: int, by_place: Index | None) -> NDArray[np.uint64]:
-    """A random number for each sample that depends on its content only."""
-    key = int(seed).to_bytes(8, "little", signed=True)
-    if by_place is not None:
-        rows = (int(place).to_bytes(8, "little") for place in by_place)
-    elif sp.issparse(X):
-        tidy = sp.csr_array(X, copy=True)
-        tidy.sum_duplicates()
-        tidy.eliminate_zeros()
-        spans = zip(tidy.indptr[:-1], tidy.indptr[1:], strict=True)
-        indices = tidy.indices.astype(np.int64)
-        rows = (indices[a:b].tobytes() + tidy.data[a:b].tobytes() for a, b in spans)
-    else:
-        rows = ((row + 0.0).tobytes() for row in X)  # -0.0 is 0.0
-    digests = b"".join(hashlib.blake2b(row, digest_size=8, key=key).digest() for row in rows)
-    return np.frombuffer(digests, dtype=np.uint64)
+def _ranks(X: Any, strata: NDArray[np.intp], weights: Vector, seed: int, is_gram: bool) -> NDArray[Any]:
+    """Return numbers by which samples are dealt out, equal for equal samples."""
+    if X.dtype.kind == "O":
+        return fingerprints(np.arange(1.0, len(X) + 1)[:, None], seed)
+    if not is_gram:
+        return fingerprints(X, seed)
+    drawn, second, own = gram_fingerprints(X, strata, weights, seed)
+    # Samples that play the same part in the matrix without being copies: any order of them is as good.
+    _, first, group = np.unique(own, return_index=True, return_inverse=True)
+    order = np.lexsort([first, second[first], drawn[first]])
+    ranks = np.empty(len(order), np.intp)
+    ranks[order] = np.arange(len(order))
+    return ranks[group]
 
 
 # ---------------------------------------------------------------------- two classes

@@ -6,6 +6,8 @@ plain indices, because an offset index would keep the compiler from vectorising 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -197,7 +199,7 @@ def compress(rows: Array, indptr: NDArray[np.int64], indices: NDArray[np.int32],
 
 
 @compiled
-def _difference(kind: int, x: float, y: float) -> float:
+def _difference(kind: int, x: Any, y: Any) -> Any:
     if kind == 1:
         return abs(x - y)
     square = (x - y) * (x - y)
@@ -256,7 +258,44 @@ def sparse_differences(
                 for w in range(sums.shape[0]):
                     sums[w] += _difference(kind, line[w], value) - abs(line[w])
         for w in range(out.shape[0]):
+            out[w, t] = sums[w] if sums[w] > 0 else out.dtype.type(0)  # rounding
+
+
+@compiled
+def sparse_differences_one_by_one(
+    kind: int,
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    values: Array,
+    place: NDArray[np.int32],
+    lines: Array,
+    start: int,
+    out: Array,
+) -> None:
+    """As `dense_differences`, all kinds, with a panel as in `sparse_dots`: large sums do not cancel.
+
+    Every column is laid out dense among the features of the panel. That takes as long as if there were no zeros.
+    """
+    zero = out.dtype.type(0)
+    column = np.zeros(lines.shape[0], dtype=out.dtype)
+    sums = np.empty(lines.shape[1], dtype=out.dtype)
+    for t in range(out.shape[1]):
+        alone = zero  # of the features that no sample of the panel has
+        for p in range(indptr[start + t], indptr[start + t + 1]):
+            if place[indices[p]] < 0:
+                alone += _difference(kind, values[p], zero)
+            else:
+                column[place[indices[p]]] = values[p]
+        sums[:] = alone
+        for f in range(lines.shape[0]):
+            line, value = lines[f], column[f]
+            for w in range(sums.shape[0]):
+                sums[w] += _difference(kind, line[w], value)
+        for w in range(out.shape[0]):
             out[w, t] = sums[w]
+        for p in range(indptr[start + t], indptr[start + t + 1]):
+            if place[indices[p]] >= 0:
+                column[place[indices[p]]] = zero
 
 
 @compiled_exactly

@@ -56,7 +56,9 @@ def sizes_of(samples: Samples, kernel: Kernel, statistic: Statistic, diagonal: V
         if kernel.label == "callable":
             return np.sqrt(np.abs(diagonal))  # true of a positive kernel; others would have to be called for all
         if kernel.label in ("laplacian", "chi2"):
-            if isinstance(samples, SparseSamples):  # sums of all features, of which the shared ones are taken off
+            if (
+                isinstance(samples, SparseSamples) and not samples.is_far_from_zero
+            ):  # sums of all features, of which the shared ones are taken off
                 return 1.0 + 2.0 * kernel.gamma * samples.absolute_sums()
             return np.ones(samples.n)
         norms = samples.squared_norms(np.float64).astype(np.float64)

@@ -72,7 +72,8 @@ class Samples(ABC):
         """Return the squared norm of every sample as comparisons in ``dtype`` see it."""
         dtype = np.dtype(dtype)
         if dtype not in self._norms:
-            self._norms[dtype] = self._compute_norms(dtype).astype(dtype, copy=False)
+            with np.errstate(over="ignore"):  # whoever needs them looks whether they are finite
+                self._norms[dtype] = self._compute_norms(dtype).astype(dtype, copy=False)
         return self._norms[dtype]
 
     @abstractmethod
@@ -129,7 +130,8 @@ class DenseSamples(Samples):
 
     def centered(self) -> DenseSamples:
         """Return the same rows, seen from their mean."""
-        return DenseSamples(self.rows, self.rows.mean(axis=0, dtype=np.float64))
+        with np.errstate(over="ignore", invalid="ignore"):  # norms from there are not finite either
+            return DenseSamples(self.rows, self.rows.mean(axis=0, dtype=np.float64))
 
     def _compute_norms(self, dtype: Any) -> NDArray[np.float64]:
         norms = np.empty(self.n)
@@ -149,8 +151,9 @@ class DenseSamples(Samples):
         if statistic == "dot":
             pieces = 1 if len(panel) > _FEW_ROWS else panel.size * len(columns) // _SMALL_PRODUCT + 1
             width = max(-(-len(columns) // pieces), 1)
-            for first in range(0, len(columns), width):
-                np.matmul(panel, columns[first : first + width].T, out=out[:, first : first + width])
+            with np.errstate(over="ignore", invalid="ignore"):  # kernel values are looked at, not dot products
+                for first in range(0, len(columns), width):
+                    np.matmul(panel, columns[first : first + width].T, out=out[:, first : first + width])
         else:
             products.dense_differences(_DIFFERENCE[statistic], panel, columns, out)
 
@@ -230,7 +233,14 @@ class SparsePanel(NamedTuple):
 
 
 class SparseSamples(Samples):
-    """Rows of a CSR matrix, compared with a panel that holds only the features that occur in it."""
+    """Rows of a CSR matrix, compared with a panel that holds only the features that occur in it.
+
+    Attributes
+    ----------
+    is_far_from_zero : bool
+        Whether sums of differences are to be taken feature by feature, because features that two samples share
+        would cancel in sums of all. To be set before samples are compared.
+    """
 
     storage = "sparse"
     is_exactly_compared = False
@@ -247,6 +257,7 @@ class SparseSamples(Samples):
         self.terms = 2 * int(
             np.diff(self.indptr).max(initial=0)
         )  # features of both rows, where they are differences
+        self.is_far_from_zero = False
 
     @classmethod
     def of(cls, matrix: Any) -> SparseSamples:
@@ -299,6 +310,8 @@ class SparseSamples(Samples):
         csr = (self.indptr, self.indices, self._values(out.dtype))
         if statistic == "dot":
             products.sparse_dots(*csr, *panel, start, out)
+        elif statistic == "l2" or self.is_far_from_zero:
+            products.sparse_differences_one_by_one(_DIFFERENCE[statistic], *csr, *panel, start, out)
         else:
             products.sparse_differences(_DIFFERENCE[statistic], *csr, *panel, start, out)
 
@@ -339,7 +352,9 @@ class SparseSamples(Samples):
         np.cumsum(self.indptr[index + 1] - self.indptr[index], out=indptr[1:])
         indices, entries = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], dtype)
         products.take_rows(self.indptr, self.indices, values, index, indptr, indices, entries)
-        return SparseSamples(indptr, indices, entries, self.n_features)
+        taken = SparseSamples(indptr, indices, entries, self.n_features)
+        taken.is_far_from_zero = self.is_far_from_zero
+        return taken
 
 
 class BitSamples(Samples):

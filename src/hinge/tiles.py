@@ -107,7 +107,8 @@ class Tiles:
         if isinstance(samples, SparseSamples):
             self.height = samples.panel_height
         if kernel.decays and isinstance(samples, BitSamples):
-            self._table = np.exp(-kernel.gamma * np.arange(samples.n_features + 1.0)).astype(dtype)
+            with np.errstate(over="ignore"):
+                self._table = np.exp(-kernel.gamma * np.arange(samples.n_features + 1.0)).astype(dtype)
         elif kernel.label == "rbf" and has_few_features(samples):
             self._features = samples.features(self.dtype)
 

@@ -148,3 +148,77 @@ def test_noise_scale(estimator):
 def test_noise_scale_leaves_outliers_out():
     residuals = np.r_[np.ones(99), 1e4]
     assert laplace_scale(residuals, np.ones(100)) == 1.0
+
+
+def gram_of(blobs):
+    X, y = blobs
+    X = X[:90]
+    return np.exp(-0.2 * ((X[:, None] - X[None]) ** 2).sum(axis=2)), y[:90]
+
+
+MACHINES_ON_GRAMS = [
+    SVC(kernel="precomputed", probability=True, random_state=0),
+    NuSVC(kernel="precomputed", nu=0.3, probability=True, random_state=0),
+    SVR(kernel="precomputed", probability=True, random_state=0),
+]
+
+
+def probabilities(machine, K):
+    return machine.predict_proba(K) if hasattr(machine, "predict_proba") else np.r_[machine.noise_scale_]
+
+
+@pytest.mark.parametrize("machine", MACHINES_ON_GRAMS, ids=str)
+def test_order_of_a_kernel_matrix_does_not_matter(machine, blobs):
+    K, y = gram_of(blobs)
+    first = probabilities(machine.fit(K, y), K)
+    order = np.random.default_rng(0).permutation(len(y))
+    shuffled = machine.fit(K[np.ix_(order, order)], y[order])
+    np.testing.assert_allclose(probabilities(shuffled, K[:, order]), first, atol=1e-7)
+    single = K.astype(np.float32)
+    first, again = (probabilities(machine.fit(form, y), form) for form in (single, single.astype(float)))
+    np.testing.assert_allclose(again, first, atol=1e-4)
+
+
+@pytest.mark.parametrize("machine", MACHINES_ON_GRAMS, ids=str)
+def test_copies_in_a_kernel_matrix_are_weights(machine, blobs):
+    K, y = gram_of(blobs)
+    times = np.random.default_rng(0).integers(1, 4, size=len(y))
+    weighted = probabilities(machine.fit(K, y, sample_weight=times), K)
+    copied = np.repeat(np.arange(len(y)), times)
+    copied = copied[np.random.default_rng(1).permutation(len(copied))]
+    again = machine.fit(K[np.ix_(copied, copied)], y[copied])
+    np.testing.assert_allclose(probabilities(again, K[:, copied]), weighted, atol=1e-6)
+
+
+def test_a_kernel_matrix_computed_in_another_order(blobs):
+    """Sums in another order differ in their last digits; folds do not."""
+    X, y = blobs
+    order = np.random.default_rng(0).permutation(len(y))
+    machine = SVC(kernel="precomputed", probability=True, random_state=0)
+    first = machine.fit(X @ X.T, y).predict_proba(X @ X.T)
+    Z = X[order][:, ::-1].copy()
+    K = np.einsum("if,jf->ij", Z, Z)
+    np.testing.assert_allclose(machine.fit(K, y[order]).predict_proba(X[:, ::-1] @ Z.T), first, atol=1e-6)
+
+
+def test_samples_that_all_play_the_same_part():
+    """Rows of the identity hold the same values: they must not all come into one fold."""
+    strata = np.arange(40) % 2
+    folds = folds_by_content(np.eye(40), strata, np.ones(40), seed=0, is_gram=True)
+    np.testing.assert_array_equal(np.bincount(folds[strata == 0]), [4, 4, 4, 4, 4])
+
+
+def test_words_are_told_apart_by_their_kernel_values():
+    """A kernel of objects: copies and weights, and the order of the samples, make no difference."""
+    rng = np.random.default_rng(0)
+    words = ["".join(rng.choice(list("abc"), size=6)) for _ in range(60)]
+    y = np.array([word.count("a") > word.count("b") for word in words])
+
+    def common_letters(first, second):
+        return np.array([[sum(min(s.count(c), t.count(c)) for c in "abc") for t in second] for s in first]) / 6.0
+
+    machine = SVC(kernel=common_letters, probability=True, random_state=0)
+    first = machine.fit(words, y).predict_proba(words)
+    order = rng.permutation(len(words))
+    shuffled = machine.fit([words[k] for k in order], y[order]).predict_proba(words)
+    np.testing.assert_allclose(shuffled, first, atol=1e-6)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from typing import Any
 
 from hinge._version import __version__
 from hinge.cli.streams import OutputError, give_up_output, guarded_streams
@@ -66,7 +68,10 @@ def _guarded(name: str, action: Callable[[], int]) -> int:
     with guarded_streams():
         try:
             try:
-                code = action()
+                with warnings.catch_warnings():
+                    warnings.simplefilter("default", UserWarning)
+                    warnings.showwarning = _tell
+                    code = action()
             except SystemExit:
                 sys.stdout.flush()
                 raise
@@ -85,6 +90,11 @@ def _guarded(name: str, action: Callable[[], int]) -> int:
             print(f"{name}: interrupted", file=sys.stderr)
             return _EXIT_FAILURE
         return code
+
+
+def _tell(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Show what the library warns of in the words of a command."""
+    print(f"WARNING: {message}", file=sys.stderr)
 
 
 def svm_train() -> int:

@@ -25,7 +25,6 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 
 from hinge.estimators.diagnosis import convergence_message
 from hinge.estimators.inputs import (
-    RowKernel,
     TrainingData,
     cache_bytes,
     is_opaque,
@@ -34,6 +33,7 @@ from hinge.estimators.inputs import (
     select,
     thread_count,
 )
+from hinge.given import GivenGram, RowKernel
 from hinge.gram import Gram
 from hinge.kernels import KERNELS, Kernel
 from hinge.model import Model
@@ -42,6 +42,7 @@ from hinge.problem import Vector
 from hinge.progress import CallbackListener, Listener, TaskListener, Watch, verbose_listener
 from hinge.report import Report
 from hinge.settings import Settings
+from hinge.structure import canonical
 from hinge.training import (
     Machine,
     Task,
@@ -179,6 +180,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _training_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
+        if sp.issparse(X) and self.kernel != "precomputed":
+            X = canonical(X)
         if callable(self.kernel) and is_opaque(X):
             X = opaque_rows(X)
             y = None if y is None else self._check_targets(y)
@@ -240,10 +243,12 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     ) -> list[Vector] | None:
         """Decisions by five folds, drawn by ``random_state``; None if the fit was stopped."""
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        has_content = data.X.dtype.kind != "O" and self.kernel != "precomputed"
         strata = getattr(self, "_codes", np.zeros(len(data.places), np.intp))
-        by_place = None if has_content else data.places
-        folds = folds_by_content(data.X, strata, data.weights, seed, by_place)
+        is_gram = isinstance(gram.samples, GivenGram) and (
+            self.kernel == "precomputed" or data.X.dtype.kind == "O"  # only kernel values tell objects apart
+        )
+        rows = gram.samples.matrix if is_gram else data.X  # type: ignore[attr-defined]
+        folds = folds_by_content(rows, strata, data.weights, seed, is_gram)
 
         def without(k: int, held_out: NDArray[np.bool_]) -> Task | float:
             return self._task_without(k, held_out, data)
@@ -303,12 +308,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             raise AttributeError("coef_ is only available when using a linear kernel")
         if not hasattr(self, "_model"):
             raise AttributeError(f"this {type(self).__name__} is not fitted yet; coef_ exists after fit")
-        if sp.issparse(self.support_vectors_):
-            weights = type(self.support_vectors_)(self._model.coefficients) @ self.support_vectors_
-            weights.data.flags.writeable = False
-        else:
-            weights = self._model.weights()
-            weights.flags.writeable = False
+        weights = self._model.weights()
+        (weights.data if sp.issparse(weights) else weights).flags.writeable = False
         return weights
 
     def _check_finite(self) -> None:
@@ -342,6 +343,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         elif self.kernel == "precomputed":
             X = self._check_gram_rows(X)
         else:
+            if sp.issparse(X) and X.format != "csr":
+                X = canonical(X)  # its indices are checked before anyone follows them; those of CSR rows later
             X = validate_data(self, X, reset=False, **self._checks())
         return self._model.decide(X, threads=thread_count(self.n_jobs))
 

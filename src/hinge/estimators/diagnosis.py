@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from hinge.problem import Vector
 from hinge.report import Report, Status
+from hinge.structure import compact
 
 # A feature is suspicious when its spread is this many times that of the typical feature.
 _SUSPICIOUS = 30.0
@@ -42,12 +43,17 @@ def convergence_message(report: Report, tol: float, X: Any, names: Any, is_gram:
 def _cause(X: Any, names: Any) -> str:
     if getattr(X, "dtype", np.dtype(object)).kind != "f" or X.shape[1] == 0:
         return ""
-    spread = _spreads(X)
+    columns = None
+    if sp.issparse(X):
+        columns, (X,) = compact(X)
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = _spreads(X)
     varying = spread[spread > 0]
     if not len(varying):
         return ""
     typical, widest = float(np.median(varying)), int(np.argmax(spread))
-    name = f"feature {widest}" + (f" ({names[widest]!r})" if names is not None else "")
+    number = widest if columns is None else int(columns[widest])
+    name = f"feature {number}" + (f" ({names[number]!r})" if names is not None else "")
     if spread[widest] > _SUSPICIOUS * typical:
         ratio = spread[widest] / typical
         return (

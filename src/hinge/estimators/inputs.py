@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from hinge.contents import row_moments
 from hinge.multiclass import Duel
 from hinge.problem import Vector
 from hinge.samples import Index
 from hinge.threads import available_threads, lazy
 
-# Rows looked at together while statistics of the data are computed, so that no second copy of it exists.
-_ROWS_AT_ONCE = 4096
+# Squares of values between this and its inverse are floats, and so are sums of many of them.
+_SMALLEST_TO_SQUARE = 1e-100
+
+# γ beyond this and its inverse has lost digits, or would take them from its products.
+_SMALLEST_GAMMA = 1e-305
 
 _MEGABYTE = 1024**2
 
@@ -56,29 +59,6 @@ class TrainingData:
         if duel not in self._members:
             self._members[duel] = duel.members(self.classes[1])
         return self._members[duel]
-
-
-class RowKernel:
-    """A user's kernel function as the Gram matrix calls it: on rows, returning a dense array.
-
-    Parameters
-    ----------
-    function : callable
-        Takes two collections of samples, returns the matrix of their kernel values.
-    is_opaque : bool
-        Whether samples are arbitrary objects, kept in the only column of an object array.
-    """
-
-    def __init__(self, function: Callable[[Any, Any], Any], is_opaque: bool) -> None:
-        self.function = function
-        self.is_opaque = is_opaque
-
-    def __call__(self, first: Any, second: Any) -> Any:
-        """Return the kernel values of two sets of rows."""
-        if self.is_opaque:
-            first, second = first[:, 0], second[:, 0]
-        values = self.function(first, second)
-        return values.toarray() if sp.issparse(values) else values
 
 
 def is_opaque(X: Any) -> bool:
@@ -143,36 +123,45 @@ def resolve_gamma(gamma: str | float, X: Any, weights: Vector) -> float:
         return float(gamma)
     if gamma == "auto":
         return 1.0 / int(X.shape[1])
-    variance = _variance(X, weights)
-    return 1.0 / (int(X.shape[1]) * variance) if variance != 0 else 1.0
+    scale = _comfortable_scale(X)
+    variance = _variance(X, weights, scale)
+    if variance == 0:
+        return 1.0
+    found = float(scale / (int(X.shape[1]) * variance)) * scale
+    if not _SMALLEST_GAMMA <= found <= 1 / _SMALLEST_GAMMA:
+        raise ValueError(
+            f"gamma='scale' is {found:g}, beyond what floating-point numbers hold: X has values around "
+            f"{1 / scale:g}. Scale the features, for instance with StandardScaler, or pass a number"
+        )
+    return found
 
 
-def _variance(X: Any, weights: Vector) -> float:
+def _comfortable_scale(X: Any) -> float:
+    """A power of two that brings the largest value of X to about 1 where squares might not be floats, else 1."""
+    values = X.data if sp.issparse(X) else X
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    if largest == 0 or _SMALLEST_TO_SQUARE <= largest <= 1 / _SMALLEST_TO_SQUARE:
+        return 1.0
+    return 2.0 ** -float(np.clip(np.frexp(largest)[1], -1000, 1000))
+
+
+def _variance(X: Any, weights: Vector, scale: float) -> float:
+    """Variance of all entries of X times ``scale``, each row counted by its weight.
+
+    Entries are added in the order of the features, zeros by their number: the form of X makes no difference.
+    """
     if not sp.issparse(X) and X.size and X.min() == X.max():
         return 0.0  # exactly, whatever rounding makes of the mean
+    sums, stored = np.empty(X.shape[0]), np.empty(X.shape[0])
+    values, indptr = X, np.empty(0, np.int64)
+    if sp.issparse(X):
+        values, indptr = X.data, X.indptr.astype(np.int64, copy=False)
     total = float(weights.sum()) * int(X.shape[1])
-    mean = float(weights @ _row_sums(X, 0.0, 1)) / total
-    if not sp.issparse(X):
-        return float(weights @ _row_sums(X, mean, 2)) / total
-    # Entries that are not stored are zeros: each adds mean² to the sum of squared deviations.
-    stored = np.diff(X.indptr)
-    absent = float(weights @ (X.shape[1] - stored))
-    return (float(weights @ _row_sums(X, mean, 2)) + absent * mean**2) / total
-
-
-def _row_sums(X: Any, center: float, power: int) -> Vector:
-    """Sum (x − center)^power over the (stored) entries of each row, in double precision."""
-    sums = np.empty(X.shape[0])
-    for start in range(0, X.shape[0], _ROWS_AT_ONCE):
-        part = X[start : start + _ROWS_AT_ONCE]
-        if sp.issparse(part):
-            rows = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr))
-            terms = (part.data.astype(np.float64) - center) ** power
-            sums[start : start + _ROWS_AT_ONCE] = np.bincount(rows, terms, minlength=part.shape[0])
-        else:
-            terms = np.asarray(part, dtype=np.float64) - center
-            sums[start : start + _ROWS_AT_ONCE] = (terms**power).sum(axis=1)
-    return sums
+    row_moments(values, indptr, scale, 0.0, 1, sums, stored)
+    mean = float(weights @ sums) / total
+    row_moments(values, indptr, scale, mean, 2, sums, stored)
+    zeros = float(weights @ (X.shape[1] - stored))
+    return (float(weights @ sums) + zeros * mean**2) / total
 
 
 def cache_bytes(cache_size: str | float) -> int | None:

@@ -152,7 +152,7 @@ class Workshop:
         """Kernel values of all samples in double precision, from comparisons that are made once."""
         kernel = gram.kernel
         if kernel.label == "precomputed":
-            return np.ascontiguousarray(self.X, dtype=np.float64)
+            return np.ascontiguousarray(gram.samples.matrix, dtype=np.float64)  # type: ignore[attr-defined]
         comparisons = self._compare(gram)
         matrix = self.square(self.n)
         is_distance = kernel.label == "rbf"
