@@ -163,6 +163,23 @@ def test_limits_return_a_feasible_point(name, moons):
         assert solution.report.status == ("converged" if one_step else status)
 
 
+PAIR_BY_PAIR = ("smo-mvp", "smo-second-order", "smo-hmg", "hmg-one-row", "hmg-two-rows", "hmg-all-rows")
+
+
+@pytest.mark.parametrize("name", PAIR_BY_PAIR)
+def test_steps_are_counted_up_to_the_tolerance_and_not_beyond(name, moons):
+    """A run that may take one step less ends above the tolerance: no step was taken for a sharper one."""
+    X, y = moons
+    problem, K = moons_problem(name, y), kernel_matrix("rbf", X, X, gamma=1.0)
+    for tol in (1e-1, 1e-2, 1e-3, 1e-4):
+        settings = Settings(tol=tol, shrinking=False)
+        run = lab.get(name).solve(problem, Gram(X, Kernel("rbf", gamma=1.0)), settings).solution
+        assert_solved(run, problem, K, tol)
+        shorter = Settings(tol=tol, shrinking=False, max_iter=run.report.iterations - 1)
+        before = lab.get(name).solve(problem, Gram(X, Kernel("rbf", gamma=1.0)), shorter).solution
+        assert violation(before.beta, K, problem) > tol
+
+
 @pytest.mark.parametrize("name", HISTORIC_NAMES)
 def test_callback_stops_and_is_told_how_it_goes(name, moons):
     X, y = moons

@@ -93,12 +93,12 @@ def _conduct(name: str, body: Body, problem: DualProblem, gram: Gram, settings: 
 
 def _until_exact(state: State, body: Body, run: Run) -> Status:
     """Run the body until the residual, free of the rounding of its steps, meets the tolerance."""
-    tol = run.settings.tol
+    tol = aim = run.settings.tol
     best, vain = np.inf, 0
     while True:
         stalled = False
         try:
-            body(state, AIM * tol, run)
+            body(state, aim, run)
         except Stop as stop:
             if stop.status is not Status.STALLED:
                 raise
@@ -108,10 +108,14 @@ def _until_exact(state: State, body: Body, run: Run) -> Status:
             refresh(state, tol)
         violation = state.violation()
         if violation <= tol:
-            return verdict(state, tol)
+            outcome = verdict(state, tol)
+            if outcome is Status.CONVERGED or aim < tol:
+                return outcome
+            aim = AIM * tol
+            continue
         if run.gap_is_reached(state):
             return Status.CONVERGED
         vain = vain + 1 if stalled or violation > 0.5 * best else 0
-        best = min(best, violation)
+        aim, best = AIM * tol, min(best, violation)
         if vain >= PATIENCE:
             return Status.STALLED

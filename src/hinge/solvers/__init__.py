@@ -16,7 +16,8 @@ from hinge.solvers.run import Run, Stop
 from hinge.solvers.shrinking import shrinking_block, shrinking_smo
 from hinge.solvers.state import State
 
-# Aim a little below the tolerance, so that what rounding moves afterwards stays within it.
+# Where a check found the point beyond the tolerance, or so near that rounding leaves it in doubt, the method goes on
+# to a little below it, so that what rounding moves stays within it the next time.
 AIM = 0.9
 
 # Rounds of refinement without progress before single precision gives way to double.
@@ -82,10 +83,10 @@ def _choose_method(problem: DualProblem, gram: Gram, settings: Settings) -> tupl
 def _refine(state: State, method: str, run: Run) -> Status:
     """Run the method until the residual, checked in double precision, meets the tolerance."""
     settings = run.settings
-    best, vain = np.inf, 0
+    aim, best, vain = settings.tol, np.inf, 0
     while True:
         try:
-            _METHODS[method](state, AIM * settings.tol, run)
+            _METHODS[method](state, aim, run)
         except Stop as stop:
             if stop.status is not Status.STALLED or (settings.rule == "mg" and is_exact(state, settings.tol)):
                 raise  # maximum gain may well end without an optimum (Glasmachers & Igel, theorem 7)
@@ -94,13 +95,17 @@ def _refine(state: State, method: str, run: Run) -> Status:
             run.objective = objective_of(state.problem, state.beta, state.residual)
         violation = state.violation()
         if violation <= settings.tol:
-            return verdict(state, settings.tol)
+            outcome = verdict(state, settings.tol)
+            if outcome is Status.CONVERGED or aim < settings.tol:
+                return outcome
+            aim = AIM * settings.tol
+            continue
         if run.gap_is_reached(state):
             return Status.CONVERGED
         if violation <= state.resolution:
             return Status.STALLED
         vain = vain + 1 if violation > 0.5 * best else 0
-        best = min(best, violation)
+        aim, best = AIM * settings.tol, min(best, violation)
         if vain >= PATIENCE:
             if state.gram.precision == "double":
                 return Status.STALLED
