@@ -184,16 +184,18 @@ def shrinking_smo(state: State, tol: float, run: Run) -> None:
     """
     pair = no_pair(state, run)
     has_looked_again = not run.settings.shrinking
-    period = min(state.problem.n_variables, _STEPS_PER_ROUND)
-    while not solve_smo(state, tol, run, pair, period):
+    period = steps = min(state.problem.n_variables, _STEPS_PER_ROUND)
+    while not solve_smo(state, tol, run, pair, steps):
         if run.gap_is_reached(state):
             return
         keep = _unsettled(state)
         if not run.settings.shrinking or len(keep) > _WORTHWHILE * state.gram.n:
+            steps = period
             continue
         with ActiveSet(state, keep) as active:
             has_looked_again = _pairs_on(active, tol, run, has_looked_again)
         pair = no_pair(state, run)
+        steps = 0  # the residual has just been rebuilt: samples are set aside again at once
 
 
 def _pairs_on(active: ActiveSet, tol: float, run: Run, has_looked_again: bool) -> bool:

@@ -1,4 +1,8 @@
-"""Pairwise sequential minimal optimisation over cached rows, with the working-set rule as a part."""
+"""Pairwise sequential minimal optimisation over cached rows, with the working-set rule as a part.
+
+Rows are computed when a step asks for them, and none ahead: a row computed ahead spares no kernel value, and of
+the rows of the worst violators too few are ever used (docs/laboratory.md has the figures).
+"""
 
 from __future__ import annotations
 
@@ -17,12 +21,6 @@ RULES = {
     "mg": pairwise.MG,
     "hmg": pairwise.HMG,
 }
-
-# Rows computed beside a missing one: those of the worst violators are likely to be asked for next, and a product
-# of several rows costs little more than one. Of dear rows only as many as cost nothing beside the reading of the
-# data: on MNIST one guess in ten was used.
-_PREFETCHED, _PREFETCHED_DEAR = 16, 3
-_SLOTS_PER_PREFETCH = 16  # in a small cache guesses would push out what is known to be needed
 
 
 def no_pair(state: State, run: Run) -> Index | None:
@@ -55,17 +53,21 @@ def solve_smo(state: State, tol: float, run: Run, pair: Index | None, max_steps:
     """
     problem, gram = state.problem, state.gram
     rule = RULES[run.settings.rule]
-    done = 0
+    rows_a_use = 2 if problem.n_groups else 1
+    done, n_asked = 0, 0
     while True:
         cache = gram.cache
-        tally = np.zeros(2)
+        began, tally = cache.clock, np.zeros(2)
         code, steps, violation, first, second, cache.clock = pairwise.optimise(
             cache.rows, cache.slot_of, cache.last_use, gram.diagonal, state.beta, state.residual,
             problem.lo, problem.hi, problem.group, problem.n_groups, rule, tol,
             min(max_steps - done, run.steps_left), pair, tally, cache.clock,
         )  # fmt: skip
         done += steps
-        gram.counts.hits += 2 * steps
+        # The clock ticks whenever rows are used: by a step, or by a search among the pairs of maximum gain. Those
+        # that had to be asked for have been counted then.
+        gram.counts.hits += rows_a_use * (cache.clock - began) - n_asked
+        n_asked = 0
         state.note_steps(tally[1])
         run.count(steps, tally[0])
         if code == pairwise.CONVERGED:
@@ -78,20 +80,8 @@ def solve_smo(state: State, tol: float, run: Run, pair: Index | None, max_steps:
             run.objective += stretch(state)
         run.check(violation, gram.n)
         if code == pairwise.NEEDS_ROWS:
-            _fetch(state, [row for row in (first, second) if row >= 0])
+            needed = np.unique(np.array([row for row in (first, second) if row >= 0], dtype=np.int64))
+            gram.rows(needed)
+            n_asked = len(needed)
         elif done >= max_steps:
             return False
-
-
-def _fetch(state: State, needed: list[int]) -> None:
-    """Bring the ``needed`` rows into the cache, and those of the worst violators while we are at it."""
-    gram, problem = state.gram, state.problem
-    room = min(_PREFETCHED if gram.is_cheap else _PREFETCHED_DEAR, gram.cache.capacity // _SLOTS_PER_PREFETCH)
-    if room > 0:
-        growing = np.where(state.beta < problem.hi, state.residual, -np.inf)
-        falling = np.where(state.beta > problem.lo, -state.residual, -np.inf)
-        merit = np.maximum(growing, falling).reshape(-1, problem.n_samples).max(axis=0)
-        merit[gram.cache.slot_of >= 0] = -np.inf
-        likely = np.argpartition(merit, -min(room, gram.n))[-room:]
-        needed = [*needed, *(int(t) for t in likely[np.isfinite(merit[likely])])]
-    gram.rows(np.unique(np.array(needed, dtype=np.int64)))
