@@ -9,9 +9,9 @@ from hinge.samples import Floats, Index, Samples
 from hinge.threads import Team, blas_on_one_thread
 from hinge.tiles import Tiles
 
-# Threads take sums in turn. What is added to a sum, and in which order, does not depend on who is quicker; with
-# several sums to a thread none has to wait long for the others.
-_SUMS_PER_THREAD = 4
+# Threads take sums in turn. What is added to a sum, and in which order, depends neither on who is quicker nor on how
+# many they are; with several sums to a thread none has to wait long for the others.
+_SUMS = 8
 
 
 def image(tiles: Tiles, source: Samples, support: Index, coefficients: Floats, team: Team) -> NDArray[np.float64]:
@@ -33,7 +33,7 @@ def image_of_first(tiles: Tiles, coefficients: Floats, team: Team) -> NDArray[np
     """
     n, n_first = tiles.samples.n, len(coefficients)
     strips = tiles.pieces(n_first)
-    sums = np.zeros((max(min(_SUMS_PER_THREAD * team.size, len(strips)), 1), n))
+    sums = np.zeros((max(min(_SUMS, len(strips)), 1), n))
 
     def work(number: int, _: int) -> None:
         total = sums[number]

@@ -23,6 +23,10 @@ _WORTH_A_HELPER = 5e-4
 # Blocks have a multiple of this length, as far as that matters: a cache line of float32 values.
 _ALIGNED = 16
 
+# Where a range has several blocks, their number is a multiple of this one: as many to each of 2, 4 or 8 threads.
+# It must not depend on how many there are: rounding depends on where blocks end, and all later steps on rounding.
+_EVEN = 8
+
 
 def available_threads() -> int:
     """Count the cores that this process may use: affinity, containers and joblib's inner limits respected."""
@@ -149,8 +153,8 @@ class Team:
     ) -> None:
         """Call ``work(start, stop)`` for the blocks of ``range(length)``, on all threads.
 
-        Blocks are at most ``block`` long, and shorter where that leaves as many to each thread. ``seconds`` is a
-        guess at how long one thread takes for all of them.
+        Blocks are at most ``block`` long, and shorter where that leaves as many to each thread. They are the same
+        for every number of threads. ``seconds`` is a guess at how long one thread takes for all of them.
 
         Raises
         ------
@@ -159,7 +163,7 @@ class Team:
         """
         n_blocks = -(-length // block)
         if n_blocks > 1:
-            n_even = -(-n_blocks // self.size) * self.size
+            n_even = -(-n_blocks // _EVEN) * _EVEN
             block = min(block, -(-length // (n_even * _ALIGNED)) * _ALIGNED)
         starts = iter(range(0, length, block))
         lock = threading.Lock()

@@ -20,8 +20,11 @@ def test_blocks_cover_the_range_once_and_are_not_too_long(size, length, block):
     done.sort()
     assert [k for start, stop in done for k in range(start, stop)] == list(range(length))
     assert all(0 < stop - start <= block for start, stop in done)
-    if len(done) > 1 and block > 16 * size:
-        assert len(done) % size == 0
+    if len(done) > 1 and block > 16:
+        assert len(done) % 8 == 0
+    alone = []
+    Team(1).share(length, block, lambda start, stop: alone.append((start, stop)))
+    assert done == alone
 
 
 def test_little_work_is_done_by_the_caller_alone():
