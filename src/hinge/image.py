@@ -9,8 +9,8 @@ from hinge.samples import Floats, Index, Samples
 from hinge.threads import Team, blas_on_one_thread
 from hinge.tiles import Tiles
 
-# Threads take sums in turn. What is added to a sum, and in which order, depends neither on who is quicker nor on how
-# many they are; with several sums to a thread none has to wait long for the others.
+# Threads take sums in turn. What is added to a sum, and in which order, depends neither on who is quicker nor on
+# how many they are; with several sums to a thread none has to wait long for the others.
 _SUMS = 8
 
 

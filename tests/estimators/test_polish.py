@@ -1,5 +1,7 @@
 """Polishing: exact where it can be, harmless where it cannot."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -54,6 +56,24 @@ def test_reaches_the_optimum(kind):
     y = np.where(X[:, 0] + 0.5 * rng.normal(size=150) > 0, 1.0, -1.0)
     problem, gram = problems(X, y, None)[kind], Gram(X, Kernel("rbf", gamma=0.3))
     assert polish(problem, gram, solve(problem, gram)).report.violation < 1e-10
+
+
+@pytest.mark.parametrize("kind", ["c_svc", "no_threshold", "nu_svc", "one_class", "epsilon_svr", "nu_svr"])
+@pytest.mark.parametrize(("scale", "C"), [(1e70, 1e90), (1e-70, 1e150), (1e100, 1e110), (1e75, 1e-150)])
+def test_numbers_that_overflow_leak_no_warning(kind, scale, C, recwarn):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    y = np.where(np.arange(30) % 2, 1.0, -1.0)
+    problem, gram = problems(X, y, None)[kind], Gram(scale * X, Kernel("linear"))
+    problem = replace(
+        problem, lo=C * problem.lo, hi=C * problem.hi, sums=C * problem.sums, start=C * problem.start
+    )
+    before = solve(problem, gram, Settings(max_iter=50, time_limit=1.0))
+    recwarn.clear()  # what the solver says is its own affair
+    after = polish(problem, gram, before)
+    assert not recwarn.list
+    proof = certificate(problem, gram, after.beta)
+    assert proof.box_error == 0.0
 
 
 def test_indefinite_kernel_gives_the_solution_back():

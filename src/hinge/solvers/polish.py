@@ -90,14 +90,21 @@ def polish(
     n_support, _ = count_support(problem, solution.beta)
     if len(point.free()) > min(_MOST_FREE, gram.largest_block) or n_support * gram.n > most_evaluations:
         return solution
+    # What overflows is found by its result: such a point is never the best, and an infinite direction ends the
+    # rounds. Small factorisations lose more to waking threads than they gain.
+    with np.errstate(all="ignore"), blas_on_one_thread():
+        return _best_of(point, solution)
+
+
+def _best_of(point: _Point, solution: Solution) -> Solution:
+    """Return the best point seen from ``point`` on; where steps only seem to help, the first one."""
     point.refresh()
     start = _concluded(point, solution)
     best, least = None, point.violation()
     try:
-        with blas_on_one_thread():  # small factorisations lose more to waking threads than they gain
-            for violation in point.rounds():
-                if violation < least:
-                    least, best = violation, (point.beta.copy(), point.residual.copy())
+        for violation in point.rounds():
+            if violation < least:
+                least, best = violation, (point.beta.copy(), point.residual.copy())
     except LinAlgError:  # a kernel that is not positive semi-definite, or overflow
         pass
     if best is None:
@@ -173,8 +180,7 @@ class _Point:
             members = members[~blocked]
         if not len(members):
             return members, True
-        with np.errstate(divide="ignore", invalid="ignore"):
-            reach = np.where(direction != 0, room / direction, np.inf)
+        reach = np.where(direction != 0, room / direction, np.inf)
         length = min(1.0, float(reach.min()))
         stopped = reach <= length
         target = np.where(stopped, self.beta[members] + room, self.beta[members] + length * direction)
