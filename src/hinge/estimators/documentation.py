@@ -24,7 +24,7 @@ coef0 : float, default=0.0
     "shrinking": """\
 shrinking : bool, default=True
     Set aside samples that look settled, and come back to them before convergence is declared. The answer is
-    the same either way.""",
+    within ``tol`` either way.""",
     "tol": """\
 tol : float, default=1e-3
     Largest violation of the optimality conditions at which the solver stops, checked in double precision.
@@ -32,8 +32,9 @@ tol : float, default=1e-3
 cache_size : "auto" or float, default="auto"
     Megabytes for kernel values, of small problems too; at least three rows and a working set of 32 samples are
     kept. ``"auto"`` takes up to a quarter of the memory that the machine, ``ulimit`` and control groups leave
-    free, touched only as it is used. Everything else takes a small multiple of the data. The answer does not
-    depend on it.""",
+    free, touched only as it is used. Everything else takes a small multiple of the data. Where values have to be
+    computed again because it is small, the steps are others, and the answer is another one within ``tol``;
+    polished ones agree to rounding.""",
     "verbose": """\
 verbose : bool or int, default=False
     Show a progress bar on a terminal; elsewhere log to the logger ``"hinge"`` at level INFO.
@@ -50,7 +51,8 @@ precision : {"auto", "single", "double"}, default="auto"
     Type of the kernel values that steps are computed from. Answers are checked in double precision in any case.
 n_jobs : int or None, default=None
     Number of threads; None and -1 take every core that this process may use (affinity, containers and joblib's
-    inner limits respected). The answer does not depend on it.
+    inner limits respected). It does not change the answer, not even its last bit; but several machines that are
+    trained at once share the cache.
 time_limit : float or None, default=None
     Most seconds for the fit. What is reached by then is kept, with a ConvergenceWarning.
 warm_start : bool, default=False

@@ -79,6 +79,11 @@ class NuSVC(KernelClassifier):
     --------
     SVC : The same with a price for violated margins.
 
+    Notes
+    -----
+    ``tol`` bounds the violation before decision values are divided by half the width of the margin, as in LIBSVM.
+    Where the margin is narrow, decision values are that much less exact; a smaller ``tol`` helps.
+
     Examples
     --------
     >>> import numpy as np

@@ -16,8 +16,8 @@ from hinge.solvers.run import Run, Stop
 from hinge.solvers.shrinking import shrinking_block, shrinking_smo
 from hinge.solvers.state import State
 
-# Where a check found the point beyond the tolerance, or so near that rounding leaves it in doubt, the method goes on
-# to a little below it, so that what rounding moves stays within it the next time.
+# Where a check found the point beyond the tolerance, or so near that rounding leaves it in doubt, the method goes
+# on to a little below it, so that what rounding moves stays within it the next time.
 AIM = 0.9
 
 # Rounds of refinement without progress before single precision gives way to double.
