@@ -5,7 +5,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import exact
-from hinge import SVC, SVR, Gram, Kernel, Settings, certificate, residuals, solve
+from hinge import SVC, Gram, Kernel, Settings, certificate, residuals, solve
 from hinge.formulations import c_svc, epsilon_svr
 from hinge.training import Task, train
 

@@ -10,7 +10,6 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -197,7 +196,7 @@ class Hostile:
 
     def theirs(self) -> np.ndarray | None:
         """The variables that scikit-learn ends with; None where it raises or drops samples."""
-        if self.formulation == "c_svc_without_threshold" or self.has_weights and self.formulation != "c_svc":
+        if self.formulation == "c_svc_without_threshold" or (self.has_weights and self.formulation != "c_svc"):
             return None
         kernel = self.function
         common = {"gamma": kernel.gamma, "coef0": kernel.coef0, "degree": kernel.degree, "max_iter": SKLEARN_STEPS}

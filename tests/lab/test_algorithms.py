@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
-from strategies import FORMULATIONS, KERNELS, Case, cases, dual_problem
 
 from hinge import Gram, Kernel, Settings, lab
 from hinge.formulations import c_svc, epsilon_svr, nu_svc
@@ -23,6 +22,7 @@ from reference import (
     rounding,
     violation,
 )
+from strategies import FORMULATIONS, KERNELS, Case, cases, dual_problem
 
 PRODUCTION_NAMES = [algorithm.name for algorithm in PRODUCTION]
 HISTORIC_NAMES = [name for name in lab.ALGORITHMS if name not in PRODUCTION_NAMES]

@@ -48,8 +48,8 @@ def needs_double(problem: DualProblem, gram: Gram, tol: float) -> bool:
 
 def is_exact(state: State, tol: float) -> bool:
     """Whether rounding cannot have moved the violation by a relevant share of ``tol``."""
-    if state.gram.through_weights and not _is_at_reference(state):
-        return False  # nobody counts the rounding of weight vectors; computing the residual anew takes no time
+    if (state.gram.through_weights or state.gram.precision == "single") and not _is_at_reference(state):
+        return False  # weight vectors: anew takes no time; single precision: the objective needs it too
     return state.drift <= _DRIFT_ALLOWED * tol and doubt(state) <= _DOUBT_ALLOWED * tol
 
 
