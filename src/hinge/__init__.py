@@ -2,36 +2,48 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from hinge._version import __version__
-from hinge.certificate import Certificate, certificate
-from hinge.gram import Gram
-from hinge.kernels import Kernel
-from hinge.model import Model
-from hinge.problem import DualProblem
-from hinge.report import Report, Solution, Status
-from hinge.settings import Progress, Settings, Sizes
-from hinge.solvers import solve
 
 if TYPE_CHECKING:
+    from hinge.certificates import Certificate, certificate
     from hinge.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+    from hinge.gram import Gram
+    from hinge.kernels import Kernel
+    from hinge.model import Model
+    from hinge.problem import DualProblem
+    from hinge.report import Report, Solution, Status
+    from hinge.settings import Progress, Settings, Sizes
+    from hinge.solvers import solve
 
 __all__ = [
     "SVC", "SVR", "Certificate", "DualProblem", "Gram", "Kernel", "Model", "NuSVC", "NuSVR", "OneClassSVM",
     "Progress", "Report", "Settings", "Sizes", "Solution", "Status", "__version__", "certificate", "solve",
 ]  # fmt: skip
 
-_ESTIMATORS = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")
+# Where names come from. They are imported when they are used: whoever needs only the solvers does not wait for
+# scikit-learn, and a command can be interrupted before it has imported anything.
+_HOMES = {
+    "certificates": ("Certificate", "certificate"),
+    "estimators": ("SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM"),
+    "gram": ("Gram",),
+    "kernels": ("Kernel",),
+    "model": ("Model",),
+    "problem": ("DualProblem",),
+    "report": ("Report", "Solution", "Status"),
+    "settings": ("Progress", "Settings", "Sizes"),
+    "solvers": ("solve",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    # The estimators bring scikit-learn with them; whoever needs only the solvers does not wait for it.
-    if name in _ESTIMATORS:
-        from hinge import estimators
-
-        return getattr(estimators, name)
-    raise AttributeError(f"module 'hinge' has no attribute {name!r}")
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'hinge' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"hinge.{_HOME_OF[name]}"), name)
+    return value
 
 
 def __dir__() -> list[str]:

@@ -164,7 +164,7 @@ class Gram:
     def cache(self) -> RowCache:
         """The row cache; created when the first row is kept. All rows of a matrix in memory are there at once."""
         if self._cache is None:
-            matrix = self._matrix
+            matrix = self.matrix
             room = self.cache_bytes - self._workspace.size * self._bytes_a_pair
             self._cache = RowCache(self.n, self.n, self.dtype, room) if matrix is None else RowCache.of(matrix)
         return self._cache
@@ -181,7 +181,7 @@ class Gram:
         Where variables are more than samples, the matrix of the samples counts too.
         """
         n_values = 3 * n_variables**2
-        if self._matrix is None:
+        if self.matrix is None:
             n_values += self.n**2 if n_variables > self.n else 0
         elif n_variables == self.n:
             n_values -= self.n**2  # it is there already
@@ -193,7 +193,7 @@ class Gram:
         return self.dtype.itemsize + 16
 
     @property
-    def _matrix(self) -> Floats | None:
+    def matrix(self) -> Floats | None:
         """The whole matrix, where it is in memory in the type of this Gram matrix."""
         samples = self.samples
         if isinstance(samples, GivenGram) and samples.index is None and samples.matrix.dtype == self.dtype:
@@ -209,7 +209,7 @@ class Gram:
         working set stays where it is, and then nobody wants its row. The matrix of all samples is kept.
         """
         index = np.asarray(index, dtype=np.int64)
-        matrix = self._matrix
+        matrix = self.matrix
         if len(index) == self.n and np.array_equal(index, np.arange(self.n)):
             return self._compute_whole() if matrix is None else matrix
         values = self._workspace.square(len(index), self.dtype, min(self.largest_block, self.n))
@@ -263,7 +263,7 @@ class Gram:
             everywhere[index] = coefficients
             return origin.product(everywhere, index if rows is None else index[rows], dtype)
         support = np.flatnonzero(coefficients)
-        if self.through_weights or (self._matrix is not None and dtype == self.dtype):
+        if self.through_weights or (self.matrix is not None and dtype == self.dtype):
             through = self._through_weights if self.through_weights else self._through_rows
             everywhere = through(support, coefficients[support])
             return everywhere if rows is None else everywhere[rows]
@@ -282,9 +282,18 @@ class Gram:
         self._count(evaluations=len(support) * len(rows))
         return image(self._tiles_of(rows, dtype), self.samples, support, factors, self.team)
 
-    def rounding(self, coefficients: NDArray[np.float64], sharp: bool = False) -> NDArray[np.float64]:
-        """Bound the rounding error of every value of ``product(coefficients)``, or of `sharp_product`."""
-        source, index = self._source
+    def rounding(
+        self, coefficients: NDArray[np.float64], sharp: bool = False, index: Index | None = None
+    ) -> NDArray[np.float64]:
+        """Bound the rounding error of every value of ``product(coefficients)``, or of `sharp_product`.
+
+        With ``index`` these are coefficients and values of those samples alone.
+        """
+        source, places = self._source
+        if index is None:
+            index = places
+        elif places is not None:
+            index = places[index]
         statistic: Statistic = "l2" if sharp and source.kernel.label == "rbf" else source.statistic
         if statistic not in source._sizes:
             source._sizes[statistic] = sizes_of(source.samples, source.kernel, statistic, source.diagonal)
@@ -389,7 +398,7 @@ class Gram:
         In double precision, unless the caller wished otherwise: then nothing needs to be checked again. They count
         into the budget.
         """
-        if isinstance(self.samples, GivenGram) and self._matrix is not None:
+        if isinstance(self.samples, GivenGram) and self.matrix is not None:
             return self
         source = self if self.is_single_by_wish else self.in_double()
         values = source._compute_whole()

@@ -14,9 +14,11 @@ from typing import Any, TypeVar, cast
 
 import numba
 from llvmlite import ir
-from numba.core import types
+from numba.core import event, types
+from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import intrinsic
 
+from hinge import interrupt
 from hinge.code_cache import CodeCache
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -27,6 +29,25 @@ _SAFE_FAST_MATH = {"reassoc", "contract", "nsz", "arcp"}
 
 # Exact range reduction needs its operations in the order written: contraction only.
 _EXACT_MATH = {"contract"}
+
+
+class _Listener(event.Listener):  # type: ignore[misc]
+    """Lets Ctrl-C end a compilation before its next pass; a function takes seconds, the longest pass one."""
+
+    def on_start(self, event: Any) -> None:
+        if interrupt.pressed():
+            raise interrupt.Cancelled
+
+    def on_end(self, event: Any) -> None:
+        """Nothing to do."""
+
+
+event.register("numba:run_pass", _Listener())  # type: ignore[no-untyped-call]
+
+
+def is_compiling() -> bool:
+    """Whether some thread compiles just now."""
+    return bool(global_compiler_lock.is_locked())  # type: ignore[no-untyped-call]
 
 
 def _decorator(fastmath: set[str], inline: str = "never") -> Callable[[F], F]:

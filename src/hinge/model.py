@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from hinge.given import CalledKernel
+from hinge.interrupt import catching
 from hinge.kernels import Kernel
 from hinge.precision import comparison_of, error_in_single, store_alike
 from hinge.samples import Floats, Samples
@@ -40,7 +41,7 @@ class Model:
         The support vectors; empty rows for a precomputed kernel.
     support : int64 array of shape (n_support,)
         Their places among the training samples. A precomputed kernel finds its columns by them.
-    coefficients : array of shape (n_machines, n_support)
+    coefficients : array or CSR matrix of shape (n_machines, n_support)
         Signed dual coefficients.
     intercepts : array of shape (n_machines,)
         One intercept a machine.
@@ -57,7 +58,7 @@ class Model:
     kernel: Kernel
     support_vectors: Any
     support: NDArray[np.int64]
-    coefficients: NDArray[np.float64]
+    coefficients: Any
     intercepts: NDArray[np.float64]
 
     def decide(self, X: Any, threads: int | None = None) -> NDArray[np.float64]:
@@ -133,7 +134,7 @@ class Model:
     def _visit(
         self, vectors: Samples, queries: Samples, dtype: np.dtype[Any], threads: int | None
     ) -> NDArray[np.float64]:
-        sums = np.zeros((queries.n, len(self.coefficients)))
+        sums = np.zeros((queries.n, self.coefficients.shape[0]))
         tiles = Tiles(queries, self.kernel, dtype, comparison_of(vectors, self.kernel))
         coefficients = self.coefficients.astype(dtype)
         team = Team(1 if isinstance(queries, CalledKernel) else threads)
@@ -142,7 +143,7 @@ class Model:
             with np.errstate(over="ignore", invalid="ignore"):  # `decide` looks at the sums
                 sums[start:stop] += tile.T @ coefficients[:, piece].T
 
-        with blas_on_one_thread():
+        with catching(), blas_on_one_thread():
             tiles.visit(np.arange(vectors.n), team, add, vectors)
         return sums
 
@@ -158,7 +159,7 @@ class Model:
         weights.sort_indices()
         if columns is None:
             return weights
-        shape = len(self.coefficients), vectors.shape[1]
+        shape = self.coefficients.shape[0], vectors.shape[1]
         return type(vectors)((weights.data, columns[weights.indices], weights.indptr), shape=shape)
 
     @property

@@ -7,13 +7,14 @@ negative side; two classes are one duel, with the later class positive.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from hinge.problem import Vector
-from hinge.samples import Index
 
 Scheme = Literal["ovo", "ovr"]
 
@@ -26,16 +27,6 @@ class Duel(NamedTuple):
 
     positive: int
     negative: int
-
-    def members(self, codes: NDArray[np.intp]) -> Index:
-        """Return the samples that take part, given the class number of every sample.
-
-        Those of the positive class come first, unless everybody takes part.
-        """
-        sides = [np.flatnonzero(codes == side) for side in self]
-        if self.negative == REST or sum(map(len, sides)) == len(codes):
-            return np.arange(len(codes), dtype=np.int64)
-        return np.concatenate(sides).astype(np.int64, copy=False)
 
 
 def duels(n_classes: int, scheme: Scheme = "ovo") -> list[Duel]:
@@ -64,11 +55,19 @@ def count_votes(decisions: Vector, n_classes: int) -> NDArray[np.int64]:
     array([[1, 0, 2]])
     """
     votes = np.zeros((len(decisions), n_classes), dtype=np.int64)
-    for column, (i, j) in enumerate(duels(n_classes)):
-        for_first = decisions[:, column] > 0
-        votes[:, i] += for_first
-        votes[:, j] += ~for_first
+    for i, columns in enumerate(_by_first(n_classes)):
+        for_first = decisions[:, columns] > 0
+        votes[:, i] += for_first.sum(axis=1)
+        votes[:, i + 1 :] += ~for_first
     return votes
+
+
+def _by_first(n_classes: int) -> Iterator[slice]:
+    """Yield the columns of the pairs of each class with all later ones."""
+    stop = 0
+    for i in range(n_classes - 1):
+        start, stop = stop, stop + n_classes - 1 - i
+        yield slice(start, stop)
 
 
 def votes_with_confidence(decisions: Vector, n_classes: int) -> Vector:
@@ -77,13 +76,13 @@ def votes_with_confidence(decisions: Vector, n_classes: int) -> Vector:
     The order of two classes with different votes stays; among equals the more confident one leads.
     """
     confidence = np.zeros((len(decisions), n_classes))
-    for column, (i, j) in enumerate(duels(n_classes)):
-        confidence[:, i] += decisions[:, column]
-        confidence[:, j] -= decisions[:, column]
+    for i, columns in enumerate(_by_first(n_classes)):
+        confidence[:, i] += decisions[:, columns].sum(axis=1)
+        confidence[:, i + 1 :] -= decisions[:, columns]
     return np.asarray(count_votes(decisions, n_classes) + confidence / (3 * (np.abs(confidence) + 1)))
 
 
-def by_opponent(coefficients: Vector, classes: NDArray[np.intp], n_classes: int) -> Vector:
+def by_opponent(coefficients: Any, classes: NDArray[np.intp], n_classes: int) -> Vector:
     """Lay pair coefficients out with one row per opponent: LIBSVM's and scikit-learn's ``dual_coef_``.
 
     A support vector of class i takes part in k − 1 pairs; row r holds its coefficient against class r, or r + 1
@@ -91,7 +90,7 @@ def by_opponent(coefficients: Vector, classes: NDArray[np.intp], n_classes: int)
 
     Parameters
     ----------
-    coefficients : array of shape (n_pairs, n_support)
+    coefficients : array or CSR matrix of shape (n_pairs, n_support)
         One row a pair.
     classes : array of shape (n_support,)
         Class number of each support vector.
@@ -103,9 +102,9 @@ def by_opponent(coefficients: Vector, classes: NDArray[np.intp], n_classes: int)
     array of shape (n_classes - 1, n_support)
         The same values without the zeros of pairs that a support vector has no part in.
     """
-    layout = np.zeros((n_classes - 1, coefficients.shape[1]))
-    for row, (i, j) in zip(coefficients, duels(n_classes), strict=True):
-        first, second = classes == i, classes == j
-        layout[j - 1, first] = row[first]
-        layout[i, second] = row[second]
+    pairs = sp.coo_array(coefficients)
+    first, second = np.triu_indices(n_classes, 1)
+    i, j, column = first[pairs.row], second[pairs.row], pairs.col
+    layout = np.zeros((n_classes - 1, pairs.shape[1]))
+    layout[np.where(classes[column] == i, j - 1, i), column] = pairs.data
     return layout

@@ -81,7 +81,7 @@ class _Graph:
         label = model.kernel.label
         if label == "callable":
             raise NotImplementedError("a kernel function of your own cannot be converted to ONNX")
-        coefficients, intercepts = model.coefficients.T, self.constant(model.intercepts)
+        coefficients, intercepts = _dense(model.coefficients).T, self.constant(model.intercepts)
         if label == "linear":
             weights = self.constant(_dense(model.weights()).T)
             return self.node(OnnxAdd, self.node(OnnxMatMul, self.X, weights), intercepts)

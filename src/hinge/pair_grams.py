@@ -56,13 +56,20 @@ class PairGrams:
         self._memory = threading.local()
 
     def gram_of(self, samples: Index, split: int) -> Gram | None:
-        """Return the matrix of ``samples``, the first ``split`` of which are one class, the others another.
+        """Return the Gram matrix of ``samples``, the first ``split`` of which are one class, the others another.
 
         None where there is no pair, or the pair is too large to be stored. The next call from the same thread
         overwrites the matrix: the first touch of fresh memory costs more than its use.
         """
+        matrix = self.matrix_of(samples, split)
+        return None if matrix is None else self.gram.given(matrix, samples)
+
+    def matrix_of(self, samples: Index, split: int) -> Floats | None:
+        """Return the values of `gram_of` alone."""
         if not (self._has_room and 0 < split < len(samples) <= self.most):
             return None
+        if (whole := self.gram.matrix) is not None:
+            return np.ascontiguousarray(whole[np.ix_(samples, samples)])
         first, second = samples[:split], samples[split:]
         between = self.gram.between(first, second)
         matrix = self._workspace(len(samples), between.dtype)
@@ -70,7 +77,7 @@ class PairGrams:
         matrix[split:, split:] = self._block_of(second)
         matrix[:split, split:] = between
         matrix[split:, :split] = between.T
-        return self.gram.given(matrix, samples)
+        return matrix
 
     def _workspace(self, n: int, dtype: Any) -> Floats:
         memory: Floats | None = getattr(self._memory, "values", None)

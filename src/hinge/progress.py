@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import logging
-import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from types import FrameType
 from typing import Any, Protocol
 
-from hinge.report import Report, Status
+from hinge import interrupt
+from hinge.report import Report
 from hinge.settings import Progress
 
 logger = logging.getLogger("hinge")
@@ -58,39 +56,33 @@ class Listener(Protocol):
 
 
 class Watch:
-    """What all machines of one fit have in common: the clock, Ctrl-C and those who listen.
+    """What all machines of one fit have in common: those who listen, and whether one of them wants it to stop.
 
     Parameters
     ----------
-    time_limit : float, optional
-        Seconds for the whole fit.
     listeners : sequence of Listener
         Told of every machine and every step of it; each may ask to stop.
     n_machines : int
         How many machines the fit trains in all.
 
-    Attributes
-    ----------
-    is_stopped : bool
-        Whether the fit must end.
-    by_keyboard : bool
-        Whether Ctrl-C ended it.
     """
 
-    def __init__(
-        self, time_limit: float | None = None, listeners: Sequence[Listener] = (), n_machines: int = 1
-    ) -> None:
-        self.is_stopped = False
-        self.by_keyboard = False
+    def __init__(self, listeners: Sequence[Listener] = (), n_machines: int = 1) -> None:
         self.n_machines = n_machines
         self._listeners = tuple(listeners)
-        self._deadline = None if time_limit is None else time.perf_counter() + time_limit
         self._lock = threading.Lock()
         self._n_done = 0
+        self._is_declined = False
 
-    def time_left(self) -> float | None:
-        """Seconds left; never less than a moment, so that a machine can still say where it stands."""
-        return None if self._deadline is None else max(self._deadline - time.perf_counter(), 1e-3)
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the fit must end: a listener or Ctrl-C asked for it."""
+        return self._is_declined or interrupt.pressed()
+
+    @property
+    def has_listeners(self) -> bool:
+        """Whether anybody listens."""
+        return bool(self._listeners)
 
     def begin(self, machine: int) -> None:
         """Tell the listeners that a machine's training starts."""
@@ -100,42 +92,19 @@ class Watch:
 
     def step(self, machine: int, progress: Progress) -> bool:
         """Tell the listeners of an outer step; return whether to stop."""
-        if not self._listeners:
-            return self.is_stopped
         with self._lock:
             figures = {field.name: getattr(progress, field.name) for field in fields(progress)}
             told = FitProgress(**figures, machine=machine, n_machines=self.n_machines, n_done=self._n_done)
             answers = [listener.step(told) for listener in self._listeners]
-            self.is_stopped = self.is_stopped or any(answers)
+            self._is_declined = self._is_declined or any(answers)
         return self.is_stopped
 
     def end(self, machine: int, report: Report) -> None:
         """Tell the listeners how a machine's training ended."""
         with self._lock:
-            if report.status is Status.INTERRUPTED and not self.is_stopped:
-                self.is_stopped = self.by_keyboard = True
             self._n_done += 1
             answers = [listener.end(machine, report) for listener in self._listeners]
-            self.is_stopped = self.is_stopped or any(answers)
-
-    @contextmanager
-    def catching_interrupt(self) -> Iterator[None]:
-        """Turn the first Ctrl-C into a request to stop; a second one raises KeyboardInterrupt as usual."""
-        old = signal.getsignal(signal.SIGINT)
-        if threading.current_thread() is not threading.main_thread() or not callable(old):
-            yield
-            return
-
-        def handle(number: int, frame: FrameType | None) -> None:
-            if self.by_keyboard:
-                old(number, frame)
-            self.is_stopped = self.by_keyboard = True
-
-        signal.signal(signal.SIGINT, handle)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, old)
+            self._is_declined = self._is_declined or any(answers)
 
 
 class CallbackListener:
@@ -262,6 +231,10 @@ class TaskListener:
     def end(self, machine: int, report: Report) -> bool:
         """End a machine's task."""
         return bool(self._machines[machine].call_on_fit_task_end(estimator=self._estimator))
+
+    def complete(self) -> None:
+        """End the task of the whole fit."""
+        self._context.call_on_fit_task_end(estimator=self._estimator)
 
     def close(self) -> None:
         """Nothing to do."""

@@ -9,13 +9,15 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 import joblib
 from numba.core.compiler_lock import global_compiler_lock
 from threadpoolctl import OpenBLASController, ThreadpoolController
+
+from hinge.interrupt import Cancelled, requested, submit, together
 
 # Work that one thread does in less time is done before a second one has heard of it.
 _WORTH_A_HELPER = 5e-4
@@ -35,10 +37,6 @@ def available_threads() -> int:
     if inner_limit.isdigit() and int(inner_limit) > 0:
         count = min(count, int(inner_limit))
     return max(count, 1)
-
-
-class Cancelled(Exception):  # noqa: N818 - an event, not an error
-    """A team was told to stop: an interrupt or a time limit."""
 
 
 # From threadpoolctl 3.8 on the thread that sets a limit may alone set another one, for as long as it lives. Here
@@ -132,6 +130,11 @@ class Team:
     size : int or None
         Number of threads; None takes every core that this process may use.
 
+    Attributes
+    ----------
+    cancelled : callable
+        Whether to stop; asked between blocks. By default whatever concerns the caller: Ctrl-C, a time limit.
+
     Examples
     --------
     >>> done = []
@@ -144,7 +147,7 @@ class Team:
         if size is not None and size < 1:
             raise ValueError(f"threads must be at least 1, got {size}")
         self.size = available_threads() if size is None else size
-        self.cancelled: Callable[[], bool] = lambda: False
+        self.cancelled: Callable[[], bool] = requested
         self._pool: ThreadPoolExecutor | None = None
         self._pool_owner = 0
 
@@ -165,22 +168,33 @@ class Team:
         if n_blocks > 1:
             n_even = -(-n_blocks // _EVEN) * _EVEN
             block = min(block, -(-length // (n_even * _ALIGNED)) * _ALIGNED)
-        starts = iter(range(0, length, block))
+        starts: Iterator[int] = iter(range(0, length, block))
         lock = threading.Lock()
 
         def run() -> None:
-            while True:
-                with lock:
-                    start = next(starts, None)
-                if start is None:
-                    return
-                self.check()
-                work(start, min(start + block, length))
+            nonlocal starts
+            try:
+                while True:
+                    with lock:
+                        start = next(starts, None)
+                    if start is None:
+                        return
+                    self.check()
+                    work(start, min(start + block, length))
+            except BaseException:
+                with lock:  # nobody begins another block
+                    starts = iter(())
+                raise
 
         n_helpers = min(self.size, -(-length // block)) - 1 if seconds > _WORTH_A_HELPER else 0
-        helpers = [self._executor().submit(run) for _ in range(n_helpers)]
-        try:
+        if n_helpers <= 0:
             run()
+            return
+        helpers: list[Future[None]] = []
+        try:
+            with together():
+                helpers += [submit(self._executor(), run) for _ in range(n_helpers)]
+                run()
         finally:
             failures = [helper.exception() for helper in helpers]
         for failure in failures:

@@ -138,10 +138,11 @@ class Tiles:
         """
         seconds = self.seconds(len(index) * self.samples.n)
         for batch in self._batches(index, source):
-            team.share(self.samples.n, self.width, partial(self._visit_columns, batch, use), seconds)
+            team.share(self.samples.n, self.width, partial(self._visit_columns, batch, use, team), seconds)
 
-    def _visit_columns(self, batch: Batch, use: TileUse, start: int, stop: int) -> None:
+    def _visit_columns(self, batch: Batch, use: TileUse, team: Team, start: int, stop: int) -> None:
         for panel, piece in batch:
+            team.check()
             use(start, stop, self.values(panel, start, stop), piece)
 
     def _batches(self, index: Index, source: Samples | None) -> Iterator[Batch]:

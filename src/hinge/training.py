@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from hinge.gram import Counts, Gram
+from hinge.interrupt import Cancelled, catching, check, pressed, requested
 from hinge.kernels import Kernel
 from hinge.model import Model
 from hinge.pair_grams import PairGrams
@@ -28,7 +30,8 @@ from hinge.settings import Progress, Settings
 from hinge.solvers import solve
 from hinge.solvers.exactness import is_within
 from hinge.solvers.polish import polish
-from hinge.threads import blas_on_one_thread
+from hinge.solvers.small import solve_small
+from hinge.threads import Team, blas_on_one_thread
 
 # Half of the cache's budget may hold the whole kernel matrix when several machines are trained on it.
 _SHARE_FOR_MATRIX = 0.5
@@ -36,8 +39,17 @@ _SHARE_FOR_MATRIX = 0.5
 # Beyond this many samples machines ask for too few of the rows to compute them all.
 _MOST_SHARED = 6000
 
+# The matrix of so few samples takes a moment, and reading a pair's part of it less than laying out its samples.
+_FEW_SAMPLES = 2000
+
 # Kernel evaluations that all machines together may take for polishing: a few milliseconds.
 _POLISHING_EVALUATIONS = 1e6
+
+# Machines of fewer samples than this spend their time in Python, where threads only wait for each other.
+_WORTH_A_THREAD = 100
+
+# Coefficients of so many machines and support vectors are kept without their zeros, which are nearly all of them.
+_MOST_DENSE = 1 << 24
 
 # How often a solver that claims convergence where there is none is asked to go on.
 _MOST_TRIES = 3
@@ -75,6 +87,51 @@ class Task:
     start: Vector | None = None
     divide: bool = False
     split: int = 0
+
+
+class Tasks(Sequence[Task]):
+    """Tasks that are made when they are asked for: of a thousand classes there are half a million.
+
+    Parameters
+    ----------
+    sizes : int64 array
+        Number of samples of each task.
+    make : callable
+        Makes the task of a number.
+    """
+
+    def __init__(self, sizes: Index, make: Callable[[int], Task]) -> None:
+        self.sizes = sizes
+        self._make = make
+        self._made: dict[int, Task] = {}
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    @overload
+    def __getitem__(self, number: int) -> Task: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[Task]: ...
+    def __getitem__(self, number: int | slice) -> Task | list[Task]:
+        if isinstance(number, slice):
+            return [self[k] for k in range(*number.indices(len(self)))]
+        if not 0 <= number < len(self):
+            raise IndexError(number)
+        return self._made.get(number) or self._make(number)
+
+    def prepare(self) -> None:
+        """Make all tasks and keep them; those that the time does not suffice for are made when asked for."""
+        for number in range(len(self)):
+            if requested():
+                return
+            self._made[number] = self._make(number)
+
+
+def sizes_of(tasks: Sequence[Task]) -> Index:
+    """Return the number of samples of each task."""
+    if isinstance(tasks, Tasks):
+        return tasks.sizes
+    return np.array([len(task.samples) for task in tasks], np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,14 +178,15 @@ def train(
         Method, tolerance and limits of each machine. Callback, time limit and start come from elsewhere: the
         ``watch`` and the tasks.
     watch : Watch, optional
-        Time limit, Ctrl-C and listeners of all of them together.
+        Listeners of all of them together. A time limit is that of the caller (`hinge.interrupt.within`).
     first : int
         Number of the first task among all that the watch sees.
 
     Returns
     -------
     list of Machine
-        In the order of the tasks.
+        In the order of the tasks. Those that were not begun when the fit had to stop are where they would have
+        started; the first one is always begun.
 
     Examples
     --------
@@ -142,17 +200,30 @@ def train(
     if not tasks:
         return []
     settings, watch = settings or Settings(), watch or Watch(n_machines=len(tasks))
-    n_workers = min(gram.team.size, len(tasks))
+    sizes = sizes_of(tasks)
+    is_quick = len(tasks) > 1 and sizes.mean() < _WORTH_A_THREAD
+    n_workers = 1 if is_quick else min(gram.team.size, len(tasks))
     one_set = settings.sizes.one_set
-    largest = max((len(task.samples) for task in tasks if task.split and len(task.samples) <= one_set), default=0)
-    pairs = PairGrams(gram, largest, n_workers)
+    largest = int(sizes[sizes <= one_set].max(initial=0)) if len(tasks) > 1 else 0
+    pairs, absent = PairGrams(gram, largest, n_workers), Absent(tasks, gram)
+    is_plain = is_quick and not watch.has_listeners and settings.solver == "auto" and settings.max_iter is None
+    order = np.argsort(-sizes, kind="stable")
+    machines: list[Machine | None] = [None] * len(tasks)
 
-    def run(number: int) -> Machine:
-        task = tasks[number]
-        if watch.is_stopped:
-            return _machine_of(task, _not_begun(task, gram))
+    def run(start: int, stop: int) -> None:
+        for number in order[start:stop].tolist():
+            machines[number] = train_one(number, tasks[number])
+
+    def train_one(number: int, task: Task) -> Machine:
+        if is_plain and task.start is None and (matrix := pairs.matrix_of(task.samples, task.split)) is not None:
+            solution = solve_small(task.problem, matrix, gram, task.samples, settings.tol)
+            if solution is not None:
+                return _machine_of(task, solution)
         watch.begin(first + number)
-        part = pairs.gram_of(task.samples, task.split) or _part_of(gram, task, n_workers, one_set)
+        try:
+            part = pairs.gram_of(task.samples, task.split) or _part_of(gram, task, n_workers, one_set)
+        except Cancelled:
+            return absent.machine(number, watch.is_stopped)
         settings_of_task = _settings_of(first + number, task, settings, watch)
         solution = _solve(task, part, settings_of_task, _POLISHING_EVALUATIONS / len(tasks))
         if part.counts is not gram.counts:
@@ -160,22 +231,16 @@ def train(
         watch.end(first + number, solution.report)
         return _machine_of(task, solution)
 
-    with watch.catching_interrupt():
+    with catching() as scope:
         if len(tasks) == 1:
-            return [run(0)]
-        if n_workers == 1:
-            with blas_on_one_thread():
-                return [run(number) for number in range(len(tasks))]
-        with blas_on_one_thread(), ThreadPoolExecutor(n_workers, thread_name_prefix="hinge-fit") as pool:
-            order = sorted(range(len(tasks)), key=lambda number: -tasks[number].problem.n_variables)
-            futures = {number: pool.submit(run, number) for number in order}
-            try:
-                wait(futures.values(), return_when="FIRST_EXCEPTION")
-            finally:  # after an error, and after a second Ctrl-C, the others end at their next step
-                watch.is_stopped = watch.is_stopped or any(
-                    future.done() and future.exception() is not None for future in futures.values()
-                )
-            return [futures[number].result() for number in range(len(tasks))]
+            run(0, 1)
+        else:
+            team, begun = Team(n_workers), iter([True])  # the first one is always begun
+            team.cancelled = lambda: not next(begun, False) and (watch.is_stopped or requested())
+            with blas_on_one_thread(), suppress(Cancelled):
+                team.share(len(tasks), 1, run)
+        scope.is_answered = is_stopped = watch.is_stopped
+        return [machine or absent.machine(number, is_stopped) for number, machine in enumerate(machines)]
 
 
 def held_out_decisions(
@@ -210,10 +275,16 @@ def held_out_decisions(
     -------
     list of arrays
         One value a sample of the machine.
+
+    Raises
+    ------
+    Cancelled
+        The fit had to stop before all twins were trained.
     """
     results = [np.empty(len(machine.samples)) for machine in machines]
     tasks, targets = [], []
     for k, machine in enumerate(machines):
+        check()
         own = folds[machine.samples]
         for fold in np.unique(own):
             held_out = own == fold
@@ -225,6 +296,8 @@ def held_out_decisions(
             else:
                 results[k][held_out] = task
     twins = train(gram, tasks, settings, watch, first=len(machines))
+    if watch.is_stopped or requested():
+        raise Cancelled
     for twin, (result, held_out) in zip(twins, targets, strict=True):
         result[held_out] = twin.decisions[held_out]
     return results
@@ -239,12 +312,23 @@ def keep_values(gram: Gram, n_wanted: int) -> Gram:
         Kernel values of all samples.
     n_wanted : int
         Samples of all machines together; more than ``gram.n`` where machines overlap.
+
+    Raises
+    ------
+    Cancelled
+        Somebody asked to stop meanwhile. Where only the time is up the matrix is returned as it was.
     """
     fits = 8 * gram.n**2 <= _SHARE_FOR_MATRIX * gram.cache_bytes and gram.n <= _MOST_SHARED
-    is_worth_it = n_wanted >= 1.5 * gram.n and not gram.is_cheap and gram.kernel.label != "precomputed"
+    is_dear = not gram.is_cheap or gram.n <= _FEW_SAMPLES
+    is_worth_it = n_wanted >= 1.5 * gram.n and is_dear and gram.kernel.label != "precomputed"
     if not (fits and is_worth_it):
         return gram
-    return gram.stored()
+    try:
+        return gram.stored()
+    except Cancelled:
+        if pressed():
+            raise
+        return gram
 
 
 def assemble(
@@ -270,21 +354,38 @@ def assemble(
     Model
         One row of coefficients a machine.
     """
-    coefficients = coefficient_rows(machines, len(places))
-    used = np.flatnonzero(coefficients.any(axis=0))
+    number, samples, values = _coefficients(machines)
+    is_used = np.zeros(len(places), dtype=bool)
+    is_used[samples] = True
+    used = np.flatnonzero(is_used)
     if order is not None:
         used = used[np.argsort(order[used], kind="stable")]
+    column = np.empty(len(places), np.int64)
+    column[used] = np.arange(len(used))
+    shape = len(machines), len(used)
+    coefficients: Any = sp.csr_array((values, (number, column[samples])), shape=shape)
+    if len(machines) * len(used) <= _MOST_DENSE:
+        coefficients = coefficients.toarray()
     vectors = np.empty((len(used), 0)) if kernel.label == "precomputed" else X[used]
     intercepts = np.array([machine.intercept for machine in machines])
-    return Model(kernel, vectors, places[used], np.ascontiguousarray(coefficients[:, used]), intercepts)
+    return Model(kernel, vectors, places[used], coefficients, intercepts)
 
 
 def coefficient_rows(machines: Sequence[Machine], n: int) -> Vector:
     """Return the coefficients of all ``n`` samples, a row a machine; zero where a sample has no part in it."""
     rows = np.zeros((len(machines), n))
-    for row, machine in zip(rows, machines, strict=True):
-        row[machine.samples] = machine.coefficients
+    number, samples, values = _coefficients(machines)
+    rows[number, samples] = values
     return rows
+
+
+def _coefficients(machines: Sequence[Machine]) -> tuple[Index, Index, Vector]:
+    """Return all coefficients that are not zero: the number of the machine, the sample, the value."""
+    values = np.concatenate([machine.coefficients for machine in machines])
+    samples = np.concatenate([machine.samples for machine in machines])
+    number = np.repeat(np.arange(len(machines)), [len(machine.samples) for machine in machines])
+    support = values != 0
+    return number[support], samples[support], values[support]
 
 
 def combined_report(machines: Sequence[Machine], gram: Gram, seconds: float) -> Report:
@@ -294,9 +395,7 @@ def combined_report(machines: Sequence[Machine], gram: Gram, seconds: float) -> 
         return reports[0]
     status = min((report.status for report in reports), key=_SEVERITY.index)
     n_converged = sum(report.converged for report in reports)
-    used = np.zeros(gram.n, dtype=bool)
-    for machine in machines:
-        used[machine.samples[machine.coefficients != 0]] = True
+    n_support = len(np.unique(_coefficients(machines)[1]))
     return replace(
         max(reports, key=lambda report: report.seconds),
         status=status,
@@ -307,7 +406,7 @@ def combined_report(machines: Sequence[Machine], gram: Gram, seconds: float) -> 
         rounding=float(np.max([report.rounding for report in reports])),
         objective=sum(report.objective for report in reports),
         gap=sum(report.gap for report in reports),
-        n_support=int(used.sum()),
+        n_support=n_support,
         n_bounded=sum(report.n_bounded for report in reports),
         kernel_evaluations=gram.counts.evaluations,
         cache_hits=gram.counts.hits,
@@ -331,7 +430,10 @@ def _solve(task: Task, gram: Gram, settings: Settings, polishing: float) -> Solu
         solution = replace(solution, report=report)
         if not report.converged:
             return solution
-        solution = polish(task.problem, gram, solution, settings.tol, polishing)
+        try:
+            solution = polish(task.problem, gram, solution, settings.tol, polishing)
+        except Cancelled:
+            return solution
         if is_within(solution.report.violation, solution.report.rounding, settings.tol):
             return solution
         settings = replace(settings, start=solution.beta)  # the solver was mistaken: let it look again
@@ -339,23 +441,46 @@ def _solve(task: Task, gram: Gram, settings: Settings, polishing: float) -> Solu
     return replace(solution, report=stalled)
 
 
-def _not_begun(task: Task, gram: Gram) -> Solution:
-    """What a stopped fit knows of a task it did not come to: where it would have started."""
-    problem, unknown = task.problem, float("nan")
-    beta = np.zeros(problem.n_variables) if task.start is None else problem.near(task.start)
-    report = Report(
-        status=Status.INTERRUPTED, message="the fit was stopped before this machine was begun", solver="none",
-        rule="none", reason="not begun", precision=gram.precision, storage=gram.samples.storage, iterations=0,
-        outer_steps=0, violation=unknown, rounding=unknown, objective=0.0, gap=unknown,
-        n_support=int(np.count_nonzero(beta)), n_bounded=0, kernel_evaluations=0, cache_hits=0, cache_misses=0,
-        cache_bytes=0, seconds=0.0,
-    )  # fmt: skip
-    return Solution(beta, problem.v.copy(), np.zeros(problem.n_groups), report)
+class Absent:
+    """What a stopped fit knows of the tasks that it did not come to: where they would have started."""
+
+    def __init__(self, tasks: Sequence[Task], gram: Gram) -> None:
+        self._tasks, self._gram = tasks, gram
+        self._blank: Machine | None = None
+
+    def machine(self, number: int, is_stopped: bool = False) -> Machine:
+        """Return the machine of a task that was not begun, because of the time or because it was stopped.
+
+        Those of tasks that do not even exist are one and the same, without samples.
+        """
+        if isinstance(self._tasks, Tasks):
+            if self._blank is None:
+                nothing = np.empty(0)
+                solution = Solution(nothing, nothing, np.zeros(2), self._report(nothing, is_stopped))
+                self._blank = Machine(np.empty(0, np.int64), nothing, 0.0, solution, nothing)
+            return self._blank
+        task = self._tasks[number]
+        problem = task.problem
+        beta = np.zeros(problem.n_variables) if task.start is None else problem.near(task.start)
+        report = self._report(beta, is_stopped)
+        return _machine_of(task, Solution(beta, problem.v.copy(), np.zeros(problem.n_groups), report))
+
+    def _report(self, beta: Vector, is_stopped: bool) -> Report:
+        status, gram, unknown = Status.INTERRUPTED if is_stopped else Status.TIME_LIMIT, self._gram, float("nan")
+        return Report(
+            status=status, message="the fit was stopped before this machine was begun", solver="none",
+            rule="none", reason="not begun", precision=gram.precision, storage=gram.samples.storage, iterations=0,
+            outer_steps=0, violation=unknown, rounding=unknown, objective=0.0, gap=unknown,
+            n_support=int(np.count_nonzero(beta)), n_bounded=0, kernel_evaluations=0, cache_hits=0, cache_misses=0,
+            cache_bytes=0, seconds=0.0,
+        )  # fmt: skip
 
 
 def _settings_of(number: int, task: Task, settings: Settings, watch: Watch) -> Settings:
+    if not watch.has_listeners and task.start is None:
+        return settings
     listen: Callable[[Progress], bool] = lambda progress: watch.step(number, progress)  # noqa: E731
-    return replace(settings, callback=listen, time_limit=watch.time_left(), start=task.start)
+    return replace(settings, callback=listen, time_limit=None, start=task.start)
 
 
 def _machine_of(task: Task, solution: Solution) -> Machine:

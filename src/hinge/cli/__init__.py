@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -59,8 +61,42 @@ def _without_command(words: list[str]) -> int:
     return 0 if asked else _EXIT_USAGE
 
 
+@contextmanager
+def _ends_at_once() -> Iterator[None]:
+    """Let Ctrl-C end the process at once and without a word, as long as there is nothing to lose.
+
+    While modules are imported KeyboardInterrupt may come up anywhere, and some of them print it and go on.
+    """
+    try:
+        is_ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if is_ours:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+    except ValueError:  # not the main thread
+        is_ours = False
+    try:
+        yield
+    finally:
+        if is_ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _load(command: str) -> Any:
+    """Import the module of a command."""
+    with _ends_at_once():
+        from hinge import interrupt, jit
+
+        module = import_module(f"hinge.cli.{command}")
+
+    def announce() -> None:
+        if sys.stderr.isatty() and jit.is_compiling():
+            print(f"hinge {command}: compiling; it ends after the function at hand", file=sys.stderr)
+
+    interrupt.announce = announce
+    return module
+
+
 def _run(command: str, words: list[str]) -> int:
-    return _guarded(f"hinge {command}", lambda: import_module(f"hinge.cli.{command}").run(words))
+    return _guarded(f"hinge {command}", lambda: _load(command).run(words))
 
 
 def _guarded(name: str, action: Callable[[], int]) -> int:

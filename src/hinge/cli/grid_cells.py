@@ -22,6 +22,7 @@ from hinge.cli.machines import folds_of, group_classes
 from hinge.cli.options import Parsed
 from hinge.cli.parameters import Parameters
 from hinge.cli.tables import TRAIN
+from hinge.interrupt import Cancelled, catching, requested, submit, together
 from hinge.samples import Index
 from hinge.threads import available_threads
 
@@ -34,6 +35,9 @@ OnRate = Callable[[Point, float], None]
 _Key = tuple[float | None, float | None]
 
 _WITHOUT_GAMMA = ("linear", "precomputed")
+
+# How often a thread that waits for a program looks whether somebody wants to stop.
+_SECONDS_TO_LOOK = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,26 +287,40 @@ class Program:
         for flag, exponent in zip(("-c", "-g"), point, strict=True):
             words += [] if exponent is None else [flag, str(2.0**exponent)]
         words += ["-v", str(self.n_folds), *self.options, self.path]
-        done = subprocess.run(words, capture_output=True, text=True, errors="replace", check=False)
-        found = [line for line in done.stdout.splitlines() if "Cross" in line]
-        if done.returncode or not found:
-            complaint = done.stderr.strip().splitlines() or [
-                f"it ended with {done.returncode} and printed no rate"
-            ]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, errors="replace"
+        ) as process:
+            output, errors = _outputs(process)
+        found = [line for line in output.splitlines() if "Cross" in line]
+        if process.returncode or not found:
+            complaint = errors.strip().splitlines() or [f"it ended with {process.returncode} and printed no rate"]
             raise RuntimeError(f"{self.command[0]} failed at {words[1:]}: {complaint[0]}")
         return float(found[0].split()[-1].rstrip("%"))
 
 
 def run_program(program: Program, points: Sequence[Point], threads: int | None, on_rate: OnRate) -> None:
     """Find rates by running a program for every point, several at a time."""
-    with ThreadPoolExecutor(threads or available_threads()) as pool:
-        futures = {pool.submit(program.rate, point): point for point in points}
+    with catching(), ThreadPoolExecutor(threads or available_threads()) as pool, together():
+        futures = {submit(pool, program.rate, point): point for point in points}
         try:
             for future in as_completed(futures):
                 on_rate(futures[future], future.result())
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _outputs(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """Return what a program prints in the end, on its output and as errors; end it if somebody asks to stop."""
+    while True:
+        try:
+            return process.communicate(timeout=_SECONDS_TO_LOOK)
+        except subprocess.TimeoutExpired:
+            if requested():
+                process.kill()
+                process.communicate()
+                raise Cancelled from None
 
 
 def _train_words(parsed: Parsed) -> Iterator[str]:

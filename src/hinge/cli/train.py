@@ -20,6 +20,7 @@ from hinge.cli.parameters import Parameters
 from hinge.cli.probabilities import calibrated, predict
 from hinge.cli.results import cross_validation_lines, plan_lines
 from hinge.cli.tables import TRAIN
+from hinge.interrupt import catching, within
 from hinge.io import atomic_write, write_libsvm_model
 from hinge.problem import Vector
 from hinge.progress import Listener, Watch
@@ -106,15 +107,15 @@ class _Session:
             from hinge.progress import BarListener
 
             listeners.append(BarListener())
-        watch = Watch(self.parsed["time-limit"], listeners, len(jobs))
         try:
-            solve_all(self.trainer, jobs, watch, tol)
+            with catching(), within(self.parsed["time-limit"]):
+                solve_all(self.trainer, jobs, Watch(listeners, len(jobs)), tol)
+        except KeyboardInterrupt:
+            print("interrupted: nothing was written", file=sys.stderr)
+            return False
         finally:
             for listener in listeners:
                 listener.close()
-        if watch.by_keyboard:
-            print("interrupted: nothing was written", file=sys.stderr)
-            return False
         self._warn_of_limits(jobs)
         self._warn_of_margins(jobs)
         return True

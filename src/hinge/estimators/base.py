@@ -7,6 +7,7 @@ everything else is here.
 
 from __future__ import annotations
 
+import copy
 import time
 import warnings
 from collections.abc import Sequence
@@ -23,6 +24,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
+from hinge import interrupt
 from hinge.estimators.diagnosis import convergence_message
 from hinge.estimators.inputs import (
     TrainingData,
@@ -35,6 +37,7 @@ from hinge.estimators.inputs import (
 )
 from hinge.given import GivenGram, RowKernel
 from hinge.gram import Gram
+from hinge.interrupt import Cancelled
 from hinge.kernels import KERNELS, Kernel
 from hinge.model import Model
 from hinge.probability import N_FOLDS, folds_by_content
@@ -50,6 +53,7 @@ from hinge.training import (
     combined_report,
     held_out_decisions,
     keep_values,
+    sizes_of,
     train,
 )
 
@@ -93,7 +97,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         """Check and convert y."""
         return column_or_1d(y, warn=True).astype(np.float64, copy=False)
 
-    def _tasks(self, data: TrainingData) -> list[Task]:
+    def _tasks(self, data: TrainingData) -> Sequence[Task]:
         """Return the machines to train."""
         raise NotImplementedError
 
@@ -116,7 +120,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def _calibrate(
         self, data: TrainingData, gram: Gram, machines: Sequence[Machine], settings: Settings, watch: Watch
     ) -> None:
-        """Fit what probabilities need."""
+        """Fit what probabilities need, or raise Cancelled if the fit has to stop."""
         raise NotImplementedError
 
     def _forget_scratch(self) -> None:
@@ -143,41 +147,70 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
             The fitted estimator. Ctrl-C raises KeyboardInterrupt within about a second and still leaves the best
-            model so far in place, with ``fit_status_`` 1 and ``report_.status`` ``"interrupted"``.
+            model so far in place, with ``fit_status_`` 1 and ``report_.status`` ``"interrupted"``; before the
+            first step was taken the estimator stays as it was.
         """
         return self._fit(X, y, sample_weight)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Fit a copy and take all its attributes over at once: several threads may fit the same estimator."""
         started = time.perf_counter()
-        data = self._training_data(X, y, sample_weight)
-        kernel = self._resolve_kernel(data)
-        gram = Gram(
-            data.X, kernel, cache_bytes=cache_bytes(self.cache_size), precision=self.precision,
-            threads=thread_count(self.n_jobs),
-        )  # fmt: skip
-        tasks = self._tasks(data)
-        settings = self._settings()
-        n_runs = self._n_runs if self.probability else 1
-        gram = keep_values(gram, n_runs * sum(len(task.samples) for task in tasks))
-        listeners = self._listeners()
-        watch = Watch(self.time_limit, listeners, n_runs * len(tasks))
-        try:
-            machines = train(gram, self._started(tasks, data), settings, watch)
-            for k, task in self._second_thoughts(data, machines).items():
-                (machines[k],) = train(gram, [task], settings, watch, first=n_runs * len(tasks) + k)
-            self._model = assemble(kernel, data.X, machines, data.places, self._order(data))
-            self._set_common(data, gram, machines, started)
-            self._publish(self._model, data, machines)
-            if self.probability and not watch.is_stopped:
-                self._calibrate(data, gram, machines, settings, watch)
-        finally:
-            for listener in listeners:
-                listener.close()
-            self._forget_scratch()
-        self._end_callbacks()
+        twin: Self = copy.copy(self)
+        with interrupt.within(self.time_limit):
+            data = twin._training_data(X, y, sample_weight)
+            kernel = twin._resolve_kernel(data)
+            gram = Gram(
+                data.X, kernel, cache_bytes=cache_bytes(self.cache_size), precision=self.precision,
+                threads=thread_count(self.n_jobs),
+            )  # fmt: skip
+            with interrupt.catching() as scope:
+                listeners = self._listeners()
+                try:
+                    is_complete = twin._learn(data, kernel, gram, listeners, started)
+                finally:
+                    for listener in listeners:
+                        listener.close()
+                self._take_over(twin)
+                is_interrupted = interrupt.pressed()
+                scope.is_answered = True  # by what is said below
+        for listener in listeners:
+            if isinstance(listener, TaskListener):
+                listener.complete()
         self._check_finite()
-        self._tell_outcome(data, watch)
+        self._tell_outcome(data, is_complete, is_interrupted)
         return self
+
+    def _learn(
+        self, data: TrainingData, kernel: Kernel, gram: Gram, listeners: Sequence[Listener], started: float
+    ) -> bool:
+        """Train and set all attributes; return whether probabilities are there if they are wanted."""
+        tasks, settings = self._tasks(data), self._settings()
+        n_runs = self._n_runs if self.probability else 1
+        watch = Watch(listeners, n_runs * len(tasks))
+        gram = keep_values(gram, n_runs * int(sizes_of(tasks).sum()))
+        machines = train(gram, self._started(tasks, data), settings, watch)
+        for k, task in self._second_thoughts(data, machines).items():
+            (machines[k],) = train(gram, [task], settings, watch, first=n_runs * len(tasks) + k)
+        self._model = assemble(kernel, data.X, machines, data.places, self._order(data))
+        self._set_common(data, gram, machines, started)
+        self._publish(self._model, data, machines)
+        try:
+            if self.probability:
+                if watch.is_stopped:
+                    raise Cancelled
+                self._calibrate(data, gram, machines, settings, watch)
+        except Cancelled:
+            return False
+        finally:
+            self._forget_scratch()
+        return True
+
+    def _take_over(self, twin: Self) -> None:
+        """Replace all attributes that a fit sets by those of the copy, in one step."""
+        parameters = self._get_param_names()
+        # What scikit-learn's callbacks keep here belongs to whoever calls `fit`.
+        own = {name: value for name, value in vars(self).items() if name in parameters or "callback" in name}
+        self.__dict__ = {**vars(twin), **own}
 
     def _training_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
         if sp.issparse(X) and self.kernel != "precomputed":
@@ -234,14 +267,10 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             listeners.append(TaskListener(self, context))
         return listeners
 
-    def _end_callbacks(self) -> None:
-        if hasattr(self, "_callback_fit_ctx"):
-            self._callback_fit_ctx.call_on_fit_task_end(estimator=self)
-
     def _held_out(
         self, data: TrainingData, gram: Gram, machines: Sequence[Machine], settings: Settings, watch: Watch
-    ) -> list[Vector] | None:
-        """Decisions by five folds, drawn by ``random_state``; None if the fit was stopped."""
+    ) -> list[Vector]:
+        """Decisions by five folds, drawn by ``random_state``; Cancelled if the fit was stopped."""
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         strata = getattr(self, "_codes", np.zeros(len(data.places), np.intp))
         is_gram = isinstance(gram.samples, GivenGram) and (
@@ -253,18 +282,20 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         def without(k: int, held_out: NDArray[np.bool_]) -> Task | float:
             return self._task_without(k, held_out, data)
 
-        decisions = held_out_decisions(gram, machines, folds, without, settings, watch)
-        return None if watch.is_stopped else decisions
+        return held_out_decisions(gram, machines, folds, without, settings, watch)
 
     # ------------------------------------------------------------------ resuming
 
-    def _started(self, tasks: list[Task], data: TrainingData) -> list[Task]:
+    def _started(self, tasks: Sequence[Task], data: TrainingData) -> Sequence[Task]:
         """Give each task the β that the same task ended with in the last fit, if there was one."""
         past = getattr(self, "_resume", None) if self.warm_start else None
         if past is None or past["key"] != self._resume_key(tasks, data):
             return tasks
         started = []
         for task, (places, beta) in zip(tasks, past["betas"], strict=True):
+            if not len(places):  # that fit did not come to it
+                started.append(task)
+                continue
             whole = np.zeros((len(beta), data.shape[0]))
             whole[:, places] = beta
             start = whole[:, data.places[task.samples]].ravel()
@@ -273,7 +304,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     def _remember(self, machines: Sequence[Machine], data: TrainingData) -> None:
         betas = [
-            (data.places[machine.samples], machine.solution.beta.reshape(-1, len(machine.samples)))
+            (data.places[machine.samples], machine.solution.beta.reshape(-1, max(len(machine.samples), 1)))
             for machine in machines
         ]
         self._resume = {"key": self._resume_key(machines, data), "betas": betas}
@@ -313,23 +344,27 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return weights
 
     def _check_finite(self) -> None:
-        if not (np.isfinite(self._model.coefficients).all() and np.isfinite(self._model.intercepts).all()):
+        coefficients = self._model.coefficients
+        values = coefficients.data if sp.issparse(coefficients) else coefficients
+        if not (np.isfinite(values).all() and np.isfinite(self._model.intercepts).all()):
             raise ValueError(
                 "The dual coefficients or intercepts are not finite. The input data may contain large values and "
                 "need to be preprocessed."
             )
 
-    def _tell_outcome(self, data: TrainingData, watch: Watch) -> None:
-        if self.fit_status_ == 0 and not watch.is_stopped:
-            return
-        names = getattr(self, "feature_names_in_", None)
-        is_gram = self.kernel == "precomputed"
-        if self.fit_status_ == 0:
-            message = "The fit was stopped before its probabilities were calibrated: predict_proba is missing."
-        else:
+    def _tell_outcome(self, data: TrainingData, is_complete: bool, is_interrupted: bool) -> None:
+        if self.fit_status_ != 0:
+            names = getattr(self, "feature_names_in_", None)
+            is_gram = self.kernel == "precomputed"
             message = convergence_message(self.report_, float(self.tol), data.X, names, is_gram)
-        self.fit_status_ = 1
-        if watch.by_keyboard:
+        elif not is_complete:
+            message = "The fit was stopped before its probabilities were calibrated: predict_proba is missing."
+            self.fit_status_ = 1
+        elif is_interrupted:
+            message = "The fit was complete when Ctrl-C was pressed."
+        else:
+            return
+        if is_interrupted:
             raise KeyboardInterrupt(message)
         warnings.warn(message, ConvergenceWarning, stacklevel=4)
 

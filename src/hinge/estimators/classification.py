@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from hinge.estimators.base import KernelMachine
 from hinge.estimators.inputs import TrainingData
 from hinge.gram import Gram
+from hinge.interrupt import check
 from hinge.model import Model
 from hinge.multiclass import REST, by_opponent, count_votes, duels, votes_with_confidence
 from hinge.probability import couple, fit_sigmoid, sigmoid
@@ -26,7 +27,7 @@ from hinge.problem import Vector
 from hinge.progress import Watch
 from hinge.samples import Index
 from hinge.settings import Settings
-from hinge.training import Machine, Task
+from hinge.training import Machine, Task, Tasks
 
 
 class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
@@ -50,7 +51,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         check_classification_targets(y)
         return column_or_1d(y, warn=True)
 
-    def _tasks(self, data: TrainingData) -> list[Task]:
+    def _tasks(self, data: TrainingData) -> Tasks:
         if self.multi_class == "ovr" and self.decision_function_shape == "ovo":
             raise ValueError("decision_function_shape='ovo' needs multi_class='ovo': there are no pairs")
         self.__dict__.pop("_sigmoids", None)
@@ -62,7 +63,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             )
         self.class_weight_ = self._class_weights(data)
         self._duels = duels(len(self.classes_), self.multi_class)
-        return [self._task(k, data) for k in range(len(self._duels))]
+        return Tasks(data.sizes(self._duels), lambda k: self._task(k, data))
 
     def _task(self, k: int, data: TrainingData, held_out: NDArray[np.bool_] | None = None) -> Task:
         """Return the task of machine k; samples of it that are held out weigh nothing."""
@@ -87,13 +88,12 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         self, data: TrainingData, gram: Gram, machines: Sequence[Machine], settings: Settings, watch: Watch
     ) -> None:
         decisions = self._held_out(data, gram, machines, settings, watch)
-        if decisions is None:
-            return
         weights = data.weights * self.class_weight_[self._codes]
-        fitted = [
-            fit_sigmoid(values, self._codes[machine.samples] == duel.positive, weights[machine.samples])
-            for values, machine, duel in zip(decisions, machines, self._duels, strict=True)
-        ]
+        fitted = []
+        for values, machine, duel in zip(decisions, machines, self._duels, strict=True):
+            check()
+            sides = self._codes[machine.samples] == duel.positive
+            fitted.append(fit_sigmoid(values, sides, weights[machine.samples]))
         self._sigmoids = np.array(fitted)
 
     def _class_weights(self, data: TrainingData) -> Vector:

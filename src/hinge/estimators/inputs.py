@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from hinge.contents import row_moments
-from hinge.multiclass import Duel
+from hinge.multiclass import REST, Duel
 from hinge.problem import Vector
 from hinge.samples import Index
 from hinge.threads import available_threads, lazy
@@ -46,7 +48,6 @@ class TrainingData:
     weights: Vector
     places: Index
     shape: tuple[int, ...]
-    _members: dict[Duel, Index] = field(default_factory=dict, init=False, repr=False)
 
     @lazy
     def classes(self) -> tuple[Any, Index]:
@@ -54,11 +55,24 @@ class TrainingData:
         labels, codes = np.unique(self.y, return_inverse=True)
         return labels, codes
 
+    @lazy
+    def _by_class(self) -> list[Index]:
+        codes = self.classes[1]
+        return np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
+
     def members(self, duel: Duel) -> Index:
-        """Return the samples that take part in a duel of two classes."""
-        if duel not in self._members:
-            self._members[duel] = duel.members(self.classes[1])
-        return self._members[duel]
+        """Return the samples that take part in a duel: those of the positive class first, or everybody."""
+        first, second = (self._by_class[side] for side in duel)
+        n = len(self.classes[1])
+        if duel.negative == REST or len(first) + len(second) == n:
+            return np.arange(n, dtype=np.int64)
+        return np.concatenate([first, second]).astype(np.int64, copy=False)
+
+    def sizes(self, duels: Sequence[Duel]) -> Index:
+        """Return how many samples take part in each duel."""
+        counts = np.bincount(self.classes[1])
+        sides = np.fromiter(chain.from_iterable(duels), np.int64, 2 * len(duels)).reshape(-1, 2)
+        return np.where(sides[:, 1] == REST, counts.sum(), counts[sides[:, 0]] + counts[sides[:, 1]])
 
 
 def is_opaque(X: Any) -> bool:

@@ -18,7 +18,7 @@ from hinge.formulations import InfeasibleNuError, c_svc, nu_svc
 from hinge.model import Model
 from hinge.problem import Vector
 from hinge.samples import Index
-from hinge.training import Machine, Task, half_margin, is_flat
+from hinge.training import Machine, Task, Tasks, half_margin, is_flat
 
 
 @documented
@@ -148,11 +148,12 @@ class NuSVC(KernelClassifier):
         self.warm_start = warm_start
         self.callback = callback
 
-    def _tasks(self, data: TrainingData) -> list[Task]:
+    def _tasks(self, data: TrainingData) -> Tasks:
         self._prices: dict[int, float] = {}
         self._unpriced: list[int] = []
         self._limits: dict[int, float] = {}
         tasks = super()._tasks(data)
+        tasks.prepare()  # which finds out what ν the pairs allow
         self._tell_lowered(len(tasks))
         return tasks
 
@@ -181,7 +182,7 @@ class NuSVC(KernelClassifier):
         warnings.warn(
             f"nu = {self.nu:g} is infeasible for {len(self._limits)} of {n_pairs} pairs of classes, whose sizes "
             f"differ too much; each of them takes its largest feasible nu, {smallest:.6g} at the least",
-            stacklevel=6,
+            stacklevel=7,
         )
 
     def _second_thoughts(self, data: TrainingData, machines: Sequence[Machine]) -> dict[int, Task]:
@@ -201,7 +202,7 @@ class NuSVC(KernelClassifier):
             warnings.warn(
                 f"nu = {self.nu:g} is smaller than these data allow: the margin has no width, and decisions mean "
                 "nothing. Choose a larger nu, or a kernel that separates better",
-                stacklevel=5,
+                stacklevel=6,
             )
 
     def _forget_scratch(self) -> None:

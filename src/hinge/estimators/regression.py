@@ -50,8 +50,7 @@ class KernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
         self, data: TrainingData, gram: Gram, machines: Sequence[Machine], settings: Settings, watch: Watch
     ) -> None:
         decisions = self._held_out(data, gram, machines, settings, watch)
-        if decisions is not None:
-            self.noise_scale_ = laplace_scale(data.y - decisions[0], data.weights)
+        self.noise_scale_ = laplace_scale(data.y - decisions[0], data.weights)
 
     def predict(self, X: Any) -> Vector:
         """Return the predicted number of each sample.

@@ -17,29 +17,26 @@ from scipy.linalg import LinAlgError
 
 from hinge.given import GivenGram
 from hinge.gram import Gram
+from hinge.interrupt import pressed, requested
 from hinge.jit import compiled
-from hinge.optimality import (
-    count_support,
-    free_and_near,
-    gap_of,
-    most_violation_of,
-    multipliers_of,
-    objective_of,
-    violation_of,
-)
+from hinge.optimality import free_and_near, violation_of
 from hinge.problem import DualProblem, Vector
-from hinge.report import MESSAGES, Report, Solution, Status
+from hinge.report import Solution, Status
 from hinge.samples import Floats
 from hinge.settings import Settings
 from hinge.solvers import solve
+from hinge.solvers.conclusion import certified
 from hinge.solvers.exactness import is_within
 from hinge.solvers.free_set import NS_OF_CHANGE, FreeSet, layout_ns, residual_of
 from hinge.solvers.free_steps import subtract_image
-from hinge.solvers.pairwise import CONVERGED, SECOND_ORDER, optimise
+from hinge.solvers.pairwise import CONVERGED, SECOND_ORDER, STEP_LIMIT, optimise
 from hinge.threads import blas_on_one_thread
 
 # Nanoseconds that a pair step takes for every variable.
 _PAIR = 2.2
+
+# After so many nanoseconds of pair steps we look whether somebody wants to stop.
+_NS_AT_ONCE = 1e8
 
 # A problem may cost this many times what the one before it did, and at least so much for every pair of variables,
 # before something else is tried; then each method may take longer than it did before, a few times.
@@ -56,6 +53,9 @@ _GROWTH_OF_FREE, _MORE_FREE = 1.3, 50
 
 # What one rounding may do; and how far, in tolerances, they may all take a residual before it is computed anew.
 _ROUNDING, _MOST_DRIFT = 4 * float(np.finfo(np.float64).eps), 1e-4
+
+# What the report says of how a problem was solved.
+_REASON = "a problem in a chain, on a kernel matrix in memory"
 
 # Aim below the tolerance, so that what rounding moves stays within it.
 _AIM, _AIM_OF_PAIRS = 0.5, 0.9
@@ -137,7 +137,7 @@ class Chain:
         if self._still_holds(problem, settings.tol):
             self._free_set, self._cost, self._trial = None, 0.0, _TRIAL
             _, last = self.last
-            found = certified(problem, gram, last.beta, last.residual, 0, "pairs", started)
+            found = certified(problem, gram, last.beta, last.residual, 0, "pairs", _REASON, started)
             if is_within(found.report.violation, found.report.rounding, settings.tol):
                 return found
         tol, tol_of_pairs = _AIM * settings.tol, _AIM_OF_PAIRS * settings.tol
@@ -147,7 +147,7 @@ class Chain:
             if point.drift > _MOST_DRIFT * settings.tol:
                 point.residual, point.drift = _fresh_residual(kernel, gram, problem, point.beta)
             self._drift = point.drift
-            found = certified(problem, gram, point.beta, point.residual, steps, method, started)
+            found = certified(problem, gram, point.beta, point.residual, steps, method, _REASON, started)
             return found if is_within(found.report.violation, found.report.rounding, settings.tol) else None
 
         expected = self._expected(problem)
@@ -176,6 +176,12 @@ class Chain:
                 if is_optimal:
                     self._free_set, self._cost = free_set, NS_OF_CHANGE * free_set.work
                     return answer("active set")
+            if requested():
+                residual, self._drift = _fresh_residual(kernel, gram, problem, point.beta)
+                return certified(
+                    problem, gram, point.beta, residual, steps, "pairs", _REASON, started,
+                    Status.INTERRUPTED if pressed() else Status.TIME_LIMIT,
+                )  # fmt: skip
             by_pairs = budget
         return None
 
@@ -251,10 +257,15 @@ def _pairs_on_matrix(
     """Take pair steps, in place; return whether they led to ``tol``, and how many there were."""
     n, residual, tally = len(kernel), point.residual, np.zeros(2)
     largest = float(np.abs(residual).max())
-    code, steps, *_ = optimise(
-        kernel, np.arange(n), np.zeros(n, np.int64), gram.diagonal, point.beta, residual, problem.lo, problem.hi,
-        problem.group, problem.n_groups, SECOND_ORDER, tol, limit, None, tally, 0,
-    )  # fmt: skip
+    at_once = int(_NS_AT_ONCE / (_PAIR * problem.n_variables)) + 1
+    steps, code = 0, STEP_LIMIT
+    while code == STEP_LIMIT and steps < limit and not requested():
+        code, taken, *_ = optimise(
+            kernel, np.arange(n), np.zeros(n, np.int64), gram.diagonal, point.beta, residual, problem.lo,
+            problem.hi, problem.group, problem.n_groups, SECOND_ORDER, tol, min(at_once, limit - steps), None,
+            tally, 0,
+        )  # fmt: skip
+        steps += taken
     largest = max(largest, float(np.abs(residual).max()))
     point.drift += _ROUNDING * (steps * largest + gram.magnitude * tally[1])
     return code == CONVERGED, steps
@@ -326,24 +337,3 @@ def _growth(lo: Vector, hi: Vector, old_lo: Vector, old_hi: Vector) -> float:
         if old_hi[t] > old_lo[t]:
             growth = max(growth, (hi[t] - lo[t]) / (old_hi[t] - old_lo[t]))
     return growth
-
-
-def certified(
-    problem: DualProblem, gram: Gram, beta: Vector, residual: Vector, steps: int, method: str, started: float
-) -> Solution:
-    """Return a solution with the report of what β proves, given its residual in double precision."""
-    multipliers = multipliers_of(problem, beta, residual)
-    n_support, n_bounded = count_support(problem, beta)
-    violation = violation_of(problem, beta, residual)
-    error = np.tile(gram.rounding(problem.coefficients(beta)), problem.n_variables // problem.n_samples)
-    report = Report(
-        status=Status.CONVERGED, message=MESSAGES[Status.CONVERGED], solver=method, rule="second_order",
-        reason="a problem in a chain, on a kernel matrix in memory", precision="double",
-        storage=gram.samples.storage, iterations=steps, outer_steps=1,
-        violation=violation, rounding=max(most_violation_of(problem, beta, residual, error) - violation, 0.0),
-        objective=objective_of(problem, beta, residual),
-        gap=gap_of(problem, beta, residual, multipliers), n_support=n_support, n_bounded=n_bounded,
-        kernel_evaluations=0, cache_hits=0, cache_misses=0, cache_bytes=0, seconds=time.perf_counter() - started,
-        largest_set=problem.n_variables, fewest_active=problem.n_samples,
-    )  # fmt: skip
-    return Solution(beta, residual, multipliers, report)

@@ -6,11 +6,11 @@ the tasks after it carry only the parameters of a unit. A unit whose worker dies
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
+from hinge.interrupt import catching, submit, together
 from hinge.selection.crew import Crew
 from hinge.selection.job import Cell, Job, Unit
 from hinge.selection.unit import evaluate_unit
@@ -45,6 +45,11 @@ def run_units(
     on_cell : callable, optional
         Told of every cell: in this process and from a Dask cluster as soon as all its folds are scored, from
         joblib's workers when their unit is done. Several threads may call it at once.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        Ctrl-C was pressed. ``on_cell`` has been told of all cells that are done.
     """
     if engine is None:
         return _in_threads(job, units, n_jobs, on_cell)
@@ -68,30 +73,28 @@ def _in_threads(
     job: Job, units: Sequence[Unit], n_jobs: int, on_cell: Callable[[Cell], Any] | None
 ) -> Iterator[Cell]:
     if n_jobs == 1:
-        for unit in units:
-            yield from evaluate_unit(job, unit, on_cell=on_cell)
+        with catching():
+            for unit in units:
+                yield from evaluate_unit(job, unit, on_cell=on_cell)
         return
-    leaving, crew = threading.Event(), Crew()
+    crew = Crew()
     threads = n_jobs if len(units) == 1 else 1
-
-    def watch(cell: Cell) -> None:
-        if leaving.is_set():
-            raise CancelledError("the search was stopped")
-        if on_cell is not None:
-            on_cell(cell)
-
-    with blas_on_one_thread(), ThreadPoolExecutor(n_jobs, thread_name_prefix="hinge-search") as pool:
+    with (
+        catching(),
+        blas_on_one_thread(),
+        ThreadPoolExecutor(n_jobs, thread_name_prefix="hinge-search") as pool,
+        together(),  # units under way stop where they are when one of them fails
+    ):
         futures = [
-            pool.submit(evaluate_unit, job, unit, threads=threads, spread=crew.spread, on_cell=watch)
+            submit(pool, evaluate_unit, job, unit, threads=threads, spread=crew.spread, on_cell=on_cell)
             for unit in units
         ]
         for _ in range(n_jobs):  # whoever comes to this has no unit to take
-            pool.submit(crew.help)
+            submit(pool, crew.help)
         try:
             for future in as_completed(futures):
                 yield from future.result()
         except BaseException:
-            leaving.set()  # units under way stop at their next cell
             for future in futures:
                 future.cancel()
             raise

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from hinge import interrupt
 from hinge.estimators.base import KernelMachine
 from hinge.estimators.inputs import TrainingData
 from hinge.gram import Gram
@@ -23,7 +24,7 @@ from hinge.selection.chain import Chain
 from hinge.selection.workshop import Fold, KernelValues, Workshop
 from hinge.settings import Settings
 from hinge.solvers import solve
-from hinge.training import Machine, Task, _machine_of, assemble, coefficient_rows
+from hinge.training import Absent, Machine, Task, _machine_of, assemble, coefficient_rows
 
 
 class Rows:
@@ -110,16 +111,28 @@ class Series:
         self._decisions = _Decisions(fold, values)
 
     def fit(self, estimator: KernelMachine) -> None:
-        """Fit an estimator, in place; its decisions on the fold's parts are known at once."""
+        """Fit an estimator, in place; its decisions on the fold's parts are known at once.
+
+        Raises
+        ------
+        Cancelled
+            Somebody asked to stop.
+        """
         started = time.perf_counter()
         data, values = self._data, self._values
-        settings = replace(estimator._settings(), time_limit=estimator.time_limit)
-        tasks = estimator._tasks(data)
-        trained = [self._train(k, task, settings) for k, task in enumerate(tasks)]
-        machines = [machine for machine, _ in trained]
-        for k, task in estimator._second_thoughts(data, machines).items():
-            trained[k] = self._train(k, task, settings)
-            machines[k] = trained[k][0]
+        settings = estimator._settings()
+        with interrupt.within(estimator.time_limit):
+            tasks = estimator._tasks(data)
+            absent = Absent(tasks, values.whole)
+            trained: list[tuple[Machine, Vector | None]] = []
+            for k in range(len(tasks)):
+                is_late = k > 0 and interrupt.requested()
+                trained.append((absent.machine(k), None) if is_late else self._train(k, tasks[k], settings))
+            machines = [machine for machine, _ in trained]
+            for k, task in estimator._second_thoughts(data, machines).items():
+                trained[k] = self._train(k, task, settings)
+                machines[k] = trained[k][0]
+        interrupt.check()  # a fit that was broken off is no result
         estimator._model = assemble(self._kernel, data.X, machines, data.places, estimator._order(data))
         estimator._set_common(data, values.whole, machines, started)
         estimator._publish(estimator._model, data, machines)

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from hinge.interrupt import catching
 from hinge.selection.job import Cell, Job, Unit
 from hinge.selection.unit import evaluate_unit
 
@@ -112,7 +113,8 @@ def _results(
 
 
 def _evaluate(parcel: Parcel, number: int, unit: Unit) -> tuple[int, list[Cell]]:
-    return number, evaluate_unit(parcel.open(), unit)
+    with catching():
+        return number, evaluate_unit(parcel.open(), unit)
 
 
 @contextmanager

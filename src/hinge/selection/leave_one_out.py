@@ -23,6 +23,7 @@ from hinge.estimators import SVC, SVR
 from hinge.estimators.base import KernelMachine
 from hinge.estimators.inputs import thread_count
 from hinge.gram import Gram
+from hinge.interrupt import catching, check
 from hinge.optimality import multipliers_of, violation_of
 from hinge.problem import DualProblem, Vector
 from hinge.report import Solution
@@ -106,7 +107,7 @@ def leave_one_out(estimator: KernelMachine, X: Any, y: Any = None, *, sample_wei
     everyone = np.arange(n)
     job = Job(clone(estimator), X, y, [(everyone, everyone)], None, sample_weight)
     job.estimator._validate_params()
-    with blas_on_one_thread():
+    with catching(), blas_on_one_thread():
         whole = _Whole(job.workshop())
         predictions = whole.predictions() if whole.is_independent else whole.predictions_one_by_one()
     return _result(job.workshop(), predictions, whole)
@@ -165,6 +166,7 @@ class _Whole:
     def _without(
         self, t: int, problem: DualProblem, gram: Gram, beta: Vector, free_set: FreeSet | None, tol: float
     ) -> float:
+        check()
         self.n_refits += 1
         variables = np.arange(t, problem.n_variables, problem.n_samples)
         lo, hi = problem.lo.copy(), problem.hi.copy()

@@ -11,6 +11,7 @@ from sklearn.utils import indexable
 
 from hinge.estimators.base import KernelMachine
 from hinge.estimators.inputs import thread_count
+from hinge.interrupt import catching
 from hinge.selection.fold import Series, kernel_of
 from hinge.selection.job import Job
 
@@ -51,15 +52,16 @@ def regularisation_path(
     X, y, sample_weight = indexable(X, y, sample_weight)
     nobody, everyone = np.empty(0, np.intp), np.arange(len(y))
     job = Job(clone(estimator), X, y, [(everyone, nobody)], None, sample_weight)
-    shop = job.workshop()
-    (fold,) = shop.folds
-    kernel = kernel_of(shop, job.estimator, fold.train)
-    values = shop.values(kernel, thread_count(estimator.n_jobs))
-    series = Series(shop, fold, kernel, values)
     machines: dict[int, KernelMachine] = {}
-    for k in np.argsort(Cs, kind="stable"):
-        machine = machines[int(k)] = clone(estimator).set_params(C=float(Cs[k]))
-        machine._validate_params()
-        series.fit(machine)
-        del machine.__dict__["_decide"]  # it would keep all kernel values alive
+    with catching():
+        shop = job.workshop()
+        (fold,) = shop.folds
+        kernel = kernel_of(shop, job.estimator, fold.train)
+        values = shop.values(kernel, thread_count(estimator.n_jobs))
+        series = Series(shop, fold, kernel, values)
+        for k in np.argsort(Cs, kind="stable"):
+            machine = machines[int(k)] = clone(estimator).set_params(C=float(Cs[k]))
+            machine._validate_params()
+            series.fit(machine)
+            del machine.__dict__["_decide"]  # it would keep all kernel values alive
     return [machines[k] for k in range(len(Cs))]

@@ -7,7 +7,7 @@ import threading
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from sklearn.base import _fit_context, clone, is_classifier
@@ -21,7 +21,7 @@ from hinge.estimators.base import KernelMachine
 from hinge.estimators.inputs import thread_count
 from hinge.selection.engine import run_units
 from hinge.selection.job import Cell, Job, plan
-from hinge.selection.strategies import STRATEGIES
+from hinge.selection.strategies import STRATEGIES, n_samples
 
 logger = logging.getLogger("hinge")
 
@@ -34,6 +34,14 @@ class Checkpoint(Protocol):
 
     def store(self, cell: Cell) -> None:
         """Keep a cell. Several threads may call this at once."""
+
+
+class _Round(NamedTuple):
+    """What one round of a search evaluates: the cells so far, its samples, its candidates."""
+
+    cells: dict[int, Cell]
+    n_samples: int
+    n_candidates: int
 
 
 class GridSearch(BaseSearchCV):  # type: ignore[misc]
@@ -159,7 +167,8 @@ class GridSearch(BaseSearchCV):  # type: ignore[misc]
         Returns
         -------
         self
-            The fitted search.
+            The fitted search. Ctrl-C raises KeyboardInterrupt within about a second and leaves the candidates that
+            are done in ``cv_results_``, with ``best_params_`` of these and no ``best_estimator_``.
         """
         if not isinstance(self.estimator, KernelMachine):
             raise TypeError(
@@ -175,21 +184,53 @@ class GridSearch(BaseSearchCV):  # type: ignore[misc]
             clone(self.estimator), X, y, splits, None if self.scoring is None else scorer, sample_weight,
             self.return_train_score, self.error_score,
         )  # fmt: skip
-        self._shares: list[bool] = []
-        cells, columns = STRATEGIES[self.strategy](self._evaluate, job, self.param_grid, metric, self.refit)
+        rounds: list[_Round] = []
+
+        def evaluate(job: Job, candidates: Sequence[dict[str, Any]]) -> list[Cell]:
+            rounds.append(_Round({}, n_samples(job), len(candidates)))
+            self._evaluate(job, candidates, rounds[-1].cells)
+            return [rounds[-1].cells[index] for index in range(len(candidates))]
+
+        try:
+            cells, columns = STRATEGIES[self.strategy](evaluate, job, self.param_grid, metric, self.refit)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(self._keep(rounds, metric, scorer)) from None
+        self._warn_of_failures(cells)
         self._publish_cells(cells, columns, metric, scorer)
         if self.refit:
             self._fit_best(X, y, sample_weight)
         return self
 
-    def _evaluate(self, job: Job, candidates: Sequence[dict[str, Any]]) -> list[Cell]:
-        """Return the cells of the candidates, in their order."""
+    def _keep(self, rounds: Sequence[_Round], metric: Any, scorer: Any) -> str:
+        """Publish what an interrupted search has found; return how much that is."""
+        for name in (
+            "best_estimator_",
+            "refit_time_",
+            "cv_results_",
+            "best_index_",
+            "best_params_",
+            "best_score_",
+        ):
+            self.__dict__.pop(name, None)
+        done = [(number, part.cells[index]) for number, part in enumerate(rounds) for index in sorted(part.cells)]
+        if not done:
+            return "no candidate is done"
+        columns: dict[str, Any] = {}
+        if self.strategy != "exhaustive":
+            columns["iter"] = [number for number, _ in done]
+            columns["n_resources"] = [rounds[number].n_samples for number, _ in done]
+        self._publish_cells([cell for _, cell in done], columns, metric, scorer)
+        missing = sum(part.n_candidates - len(part.cells) for part in rounds)
+        return f"{len(done)} candidates are done and in cv_results_; {missing} that were begun or waiting are not"
+
+    def _evaluate(self, job: Job, candidates: Sequence[dict[str, Any]], cells: dict[int, Cell]) -> None:
+        """Fill ``cells`` with those of the candidates, by their places."""
         checkpoint = self.checkpoint
-        cells: dict[int, Cell] = {}
         lock = threading.Lock()
 
         def on_cell(cell: Cell) -> None:
             with lock:
+                cells[wanted[cell.index]] = cell
                 if checkpoint is not None:
                     checkpoint.store(cell)
                 if self.verbose:
@@ -204,14 +245,11 @@ class GridSearch(BaseSearchCV):  # type: ignore[misc]
             else:
                 wanted.append(index)
         units = plan(job.estimator, [candidates[index] for index in wanted])
-        for cell in run_units(job, units, self.engine, thread_count(self.n_jobs), on_cell):
-            cells[wanted[cell.index]] = cell
-        self._shares.append(all(cell.is_shared for cell in cells.values()))
-        return [cells[index] for index in range(len(candidates))]
+        for _ in run_units(job, units, self.engine, thread_count(self.n_jobs), on_cell):
+            pass  # on_cell has seen it
 
     def _publish_cells(self, cells: list[Cell], columns: dict[str, Any], metric: Any, scorer: Any) -> None:
         """Set cv_results_ and what follows from it."""
-        self._warn_of_failures(cells)
         self.multimetric_ = list(cells[0].test_scores) != ["score"]
         if callable(self.scoring) and self.multimetric_:
             self._check_refit_for_multimetric(cells[0].test_scores)
@@ -231,8 +269,7 @@ class GridSearch(BaseSearchCV):  # type: ignore[misc]
             results[f"split{k}_converged"] = np.array([r is not None and r.converged for r in reports])
         self.cv_results_ = results
         self.certificates_ = [cell.reports for cell in cells]
-        self.shares_kernel_ = all(self._shares)
-        del self._shares
+        self.shares_kernel_ = all(cell.is_shared for cell in cells)
         self.scorer_ = getattr(scorer, "_scorers", scorer)
         if self.refit or not self.multimetric_:
             self._choose_best(metric)
@@ -266,7 +303,7 @@ class GridSearch(BaseSearchCV):  # type: ignore[misc]
                 f"{len(failures)} fits failed out of a total of {n_fits}. The score of these folds is set to "
                 f"{self.error_score}; use error_score='raise' to see why. The first of them said: {failures[0]}",
                 FitFailedWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
         late = [report for cell in cells for report in cell.reports if report is not None and not report.converged]
         if late:
@@ -274,7 +311,7 @@ class GridSearch(BaseSearchCV):  # type: ignore[misc]
                 f"{len(late)} of {n_fits} fits did not converge ({late[0].status}: {late[0].message}); their "
                 "scores are those of the best points so far. See certificates_",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
 
 

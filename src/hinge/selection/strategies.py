@@ -51,7 +51,7 @@ def halving(evaluate: Evaluate, job: Job, param_grid: Any, metric: Any, refit: A
         found = evaluate(part, candidates)
         cells.extend(found)
         columns["iter"].extend([number] * len(found))
-        columns["n_resources"].extend([_n_samples(part)] * len(found))
+        columns["n_resources"].extend([n_samples(part)] * len(found))
         if number < len(shares) - 1:
             n_kept = max(-(-len(candidates) // _FACTOR), 1)
             candidates = [candidates[k] for k in np.sort(_ranking(found, metric, refit)[:n_kept])]
@@ -68,7 +68,7 @@ def refine(evaluate: Evaluate, job: Job, param_grid: Any, metric: Any, refit: An
     rounds: list[int] = []
     for grid in [param_grid] if isinstance(param_grid, Mapping) else param_grid:
         _refine_one(lambda candidates: evaluate(job, candidates), grid, metric, refit, cells, rounds)
-    return cells, {"iter": rounds, "n_resources": [_n_samples(job)] * len(cells)}
+    return cells, {"iter": rounds, "n_resources": [n_samples(job)] * len(cells)}
 
 
 def _refine_one(
@@ -119,7 +119,8 @@ def _ranking(cells: Sequence[Cell], metric: Any, refit: Any) -> Index:
     return np.argsort(-np.nan_to_num(means, nan=-np.inf), kind="stable")
 
 
-def _n_samples(job: Job) -> int:
+def n_samples(job: Job) -> int:
+    """Return how many samples the fits of a job are given, at most."""
     return max(len(train) for train, _ in job.splits)
 
 

@@ -16,6 +16,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.metaestimators import _safe_split
 
+from hinge import interrupt
 from hinge.estimators.base import KernelMachine
 from hinge.kernels import Kernel
 from hinge.report import Report
@@ -63,6 +64,11 @@ def evaluate_unit(
     -------
     list of Cell
         In the unit's order.
+
+    Raises
+    ------
+    Cancelled
+        Somebody asked to stop; see `hinge.interrupt`.
     """
     shop = job.workshop()
     machines, errors = _machines(job.estimator, unit.candidates)
@@ -108,7 +114,14 @@ class _Course:
         return Series(self.shop, self.fold, self.kernel, self.values)
 
     def evaluate(self, machine: KernelMachine, invalid: Exception | None) -> _FoldResult:
-        """Fit and score one candidate, unless its parameters are invalid."""
+        """Fit and score one candidate, unless its parameters are invalid.
+
+        Raises
+        ------
+        Cancelled
+            Somebody asked to stop: what a fit that was broken off would score is no result.
+        """
+        interrupt.check()
         job, fold, result = self.job, self.fold, _FoldResult()
         machine = copy.copy(machine)
         begun = time.perf_counter()
@@ -116,6 +129,7 @@ class _Course:
             if invalid is not None:
                 raise invalid
             self._fit(machine)
+            interrupt.check()
             result.report = machine.report_
         except Exception as error:
             if job.error_score == "raise":

@@ -64,6 +64,11 @@ def cross_validate(
         and ``train_score`` if asked for. Besides ``violation``, ``converged`` and ``report``, the certificate of
         each fold.
 
+    Raises
+    ------
+    KeyboardInterrupt
+        Ctrl-C was pressed; within about a second.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

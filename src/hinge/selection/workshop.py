@@ -18,6 +18,7 @@ from hinge.accumulate import gather
 from hinge.estimators.base import KernelMachine
 from hinge.estimators.inputs import cache_bytes
 from hinge.gram import Gram
+from hinge.interrupt import check
 from hinge.kernels import Kernel
 from hinge.memory import default_cache_bytes
 from hinge.problem import Vector
@@ -254,6 +255,7 @@ class KernelValues:
             block = np.empty((_ROWS_AT_ONCE, len(support)))
             with blas_on_one_thread():
                 for start in range(0, len(rows), _ROWS_AT_ONCE):
+                    check()
                     part = rows[start : start + _ROWS_AT_ONCE]
                     gather(matrix, part, support, block)
                     decisions[start : start + len(part)] = block[: len(part)] @ coefficients.T
@@ -283,6 +285,7 @@ def _comparisons_of(gram: Gram) -> Floats:
     if is_distance:
         np.fill_diagonal(values, 0.0)
     for start in range(0, n, _TILE_ROWS):  # rounding must not make it asymmetric
+        check()
         stop = start + _TILE_ROWS
         values[start:, start:stop] = values[start:stop, start:].T
     return values

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hinge.gram import Gram
+from hinge.interrupt import catching
 from hinge.optimality import objective_of
 from hinge.problem import DualProblem
 from hinge.report import Solution, Status
@@ -59,12 +60,14 @@ def solve(problem: DualProblem, gram: Gram, settings: Settings | None = None) ->
     (array([ 0., -2.,  2.,  0.]), array([-3.]), 'converged')
     """
     settings = settings or Settings()
-    method, reason = _choose_method(problem, gram, settings)
-    run = Run(settings, problem, gram.team)
-    if gram.precision == "single" and needs_double(problem, gram, settings.tol):
-        gram = gram.in_double()
-    state, status = conduct(problem, gram, run, lambda state: _refine(state, method, run))
-    return conclude(state, status, method, reason, run)
+    with catching() as scope:
+        method, reason = _choose_method(problem, gram, settings)
+        run = Run(settings, problem, gram.team)
+        if gram.precision == "single" and needs_double(problem, gram, settings.tol):
+            gram = gram.in_double()
+        state, status = conduct(problem, gram, run, lambda state: _refine(state, method, run))
+        scope.is_answered = status is Status.INTERRUPTED
+        return conclude(state, status, method, reason, run)
 
 
 def _choose_method(problem: DualProblem, gram: Gram, settings: Settings) -> tuple[str, str]:

@@ -8,13 +8,22 @@ from collections.abc import Callable
 import numpy as np
 
 from hinge.gram import Gram
-from hinge.optimality import count_support, gap_of, multipliers_of, objective_of, violation_of
-from hinge.problem import DualProblem
+from hinge.interrupt import Cancelled, requested
+from hinge.optimality import (
+    count_support,
+    gap_of,
+    most_violation_of,
+    multipliers_of,
+    objective_of,
+    violation_of,
+)
+from hinge.problem import DualProblem, Vector
 from hinge.report import MESSAGES, Report, Solution, Status
+from hinge.samples import Index
 from hinge.solvers.exactness import doubt
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.state import State
-from hinge.threads import Cancelled, blas_on_one_thread
+from hinge.threads import blas_on_one_thread
 
 # After an interrupt, this many seconds may go into the residual of samples that were waiting.
 _LAST_WORK_SECONDS = 0.4
@@ -81,7 +90,7 @@ def _rebuild_in_time(state: State) -> None:
     except Cancelled:
         pass
     finally:
-        state.gram.team.cancelled = lambda: False
+        state.gram.team.cancelled = requested
 
 
 def conclude(state: State, status: Status, method: str, reason: str, run: Run) -> Solution:
@@ -117,3 +126,27 @@ def conclude(state: State, status: Status, method: str, reason: str, run: Run) -
         most_lagging=run.most_lagging,
     )
     return Solution(beta, state.residual, multipliers, report)
+
+
+def certified(
+    problem: DualProblem, gram: Gram, beta: Vector, residual: Vector, steps: int, method: str, reason: str,
+    started: float, status: Status = Status.CONVERGED, index: Index | None = None,
+) -> Solution:  # fmt: skip
+    """Return a solution with the report of what β proves, given its residual in double precision.
+
+    The problem is about all samples of the Gram matrix, or about those at ``index``.
+    """
+    multipliers = multipliers_of(problem, beta, residual)
+    n_support, n_bounded = count_support(problem, beta)
+    violation = violation_of(problem, beta, residual)
+    error = gram.rounding(problem.coefficients(beta), index=index)
+    most = most_violation_of(problem, beta, residual, np.tile(error, problem.n_variables // problem.n_samples))
+    report = Report(
+        status=status, message=MESSAGES[status], solver=method, rule="second_order", reason=reason,
+        precision="double", storage=gram.samples.storage, iterations=steps, outer_steps=1, violation=violation,
+        rounding=max(most - violation, 0.0), objective=objective_of(problem, beta, residual),
+        gap=gap_of(problem, beta, residual, multipliers), n_support=n_support, n_bounded=n_bounded,
+        kernel_evaluations=0, cache_hits=0, cache_misses=0, cache_bytes=0, seconds=time.perf_counter() - started,
+        largest_set=problem.n_variables, fewest_active=problem.n_samples,
+    )  # fmt: skip
+    return Solution(beta, residual, multipliers, report)

@@ -27,6 +27,7 @@ from scipy.linalg import LinAlgError
 from scipy.linalg.blas import dsymm, dsyrk
 from scipy.linalg.lapack import dpotri, dpstrf
 
+from hinge.interrupt import requested
 from hinge.optimality import violation_of
 from hinge.problem import DualProblem, Vector
 from hinge.samples import Floats, Index
@@ -182,7 +183,8 @@ class FreeSet:
         """Free what violates until the violation is at most ``tol``; return whether it got there.
 
         It gives up after ``most_work`` multiplications: where very many variables become free, pair steps are
-        better. No round begins after ``most_changes``; one changes every variable twice at most.
+        better. No round begins after ``most_changes``, of which each changes every variable twice at most, nor
+        when somebody asked to stop.
         """
         most_work = _MOST_WORK * self.problem.n_variables**2 if most_work is None else most_work
         self.n_changes, self.work = 0, 0.0
@@ -194,6 +196,8 @@ class FreeSet:
                 return True
             least, vain = (violation, 0) if violation < 0.9 * least else (least, vain + 1)
             if not is_there or vain > _PATIENCE or self.work > most_work or self.n_changes > most_changes:
+                return False
+            if requested():
                 return False
             if not self._free_worst(tol, most_work):
                 return False

@@ -43,7 +43,7 @@ _MOST_ROUNDS = 100
 _PATIENCE = 12
 
 # The violation aimed at, relative to the size of the residuals.
-_AIM = 1e-11
+AIM = 1e-11
 
 # Relative size of the ridge that makes K_FF positive definite; refinement takes its effect out again.
 _RIDGE = 1e-10
@@ -149,7 +149,7 @@ class _Point:
 
     def rounds(self) -> Iterator[float]:
         """Take steps; yield the violation whenever the free set is settled."""
-        aim = _AIM * (1.0 + float(np.abs(self.residual).max()))
+        aim = AIM * (1.0 + float(np.abs(self.residual).max()))
         members = self.free()
         least, vain = np.inf, 0
         for _ in range(_MOST_ROUNDS):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
 from dataclasses import dataclass
-from types import FrameType, TracebackType
-from typing import Any, Self
+from types import TracebackType
+from typing import Self
 
+from hinge import interrupt
 from hinge.optimality import gap_of, multipliers_of, objective_of
 from hinge.problem import DualProblem
 from hinge.report import Status
@@ -25,6 +24,9 @@ MOST_BURST = 5.0
 
 # A product that is under way when the run must stop may take so much longer; its step would be lost otherwise.
 _GRACE_SECONDS = 0.3
+
+# A run that is begun late has a moment all the same: enough to say where it stands.
+_LEAST_SECONDS = 1e-3
 
 
 class Stop(Exception):  # noqa: N818 - an event, not an error
@@ -54,8 +56,7 @@ class Effort:
 class Run:
     """Counts, clock and limits of one call of `solve`.
 
-    As a context it catches Ctrl-C: the first one asks the solver to stop at a consistent point, a second one
-    raises KeyboardInterrupt as usual.
+    As a context it lets the team drop what it does when the run must stop.
     """
 
     def __init__(self, settings: Settings, problem: DualProblem, team: Team) -> None:
@@ -69,18 +70,18 @@ class Run:
         self.fewest_active = problem.n_samples
         self.most_lagging = 0
         self.effort = Effort()
-        self._interrupted_at = float("inf")
+        self._interrupt = interrupt.current()
         default = max(_MIN_DEFAULT_STEPS, _DEFAULT_STEPS_PER_VARIABLE * problem.n_variables)
         self.max_iter = settings.max_iter or default
-        limit = settings.time_limit
-        self.deadline = float("inf") if limit is None else self.started + limit
+        limit = float("inf") if settings.time_limit is None else settings.time_limit
+        soonest = min(self.started + limit, self._interrupt.deadline)
+        self.deadline = max(soonest, self.started + _LEAST_SECONDS)
         self._team = team
-        self._old_handler: Any = None
 
     @property
     def interrupted(self) -> bool:
-        """Whether Ctrl-C was pressed."""
-        return self._interrupted_at < float("inf")
+        """Whether somebody asked to stop, as by Ctrl-C."""
+        return self._interrupt.pressed_at < float("inf")
 
     @property
     def seconds(self) -> float:
@@ -133,7 +134,7 @@ class Run:
 
     def must_drop_everything(self) -> bool:
         """Whether the step under way may not even be finished: its grace has run out too."""
-        return time.perf_counter() > min(self.deadline, self._interrupted_at) + _GRACE_SECONDS
+        return time.perf_counter() > min(self.deadline, self._interrupt.pressed_at) + _GRACE_SECONDS
 
     def why_stopped(self) -> Status:
         """Return the status that goes with `must_stop`."""
@@ -141,20 +142,9 @@ class Run:
 
     def __enter__(self) -> Self:
         self._team.cancelled = self.must_drop_everything
-        if threading.current_thread() is threading.main_thread():
-            self._old_handler = signal.getsignal(signal.SIGINT)
-            if callable(self._old_handler):
-                signal.signal(signal.SIGINT, self._interrupt)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._team.cancelled = lambda: False
-        if callable(self._old_handler):
-            signal.signal(signal.SIGINT, self._old_handler)
-
-    def _interrupt(self, number: int, frame: FrameType | None) -> None:
-        if self.interrupted:
-            self._old_handler(number, frame)
-        self._interrupted_at = time.perf_counter()
+        self._team.cancelled = interrupt.requested

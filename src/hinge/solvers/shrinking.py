@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hinge.interrupt import Cancelled
 from hinge.optimality import excess_of, free_and_near, multipliers_of
 from hinge.problem import Vector
 from hinge.report import Status
@@ -22,7 +23,6 @@ from hinge.solvers.lagging import Lagging
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.smo import no_pair, solve_smo
 from hinge.solvers.state import State
-from hinge.threads import Cancelled
 
 # Shrinking pays only if it leaves clearly less to do.
 _WORTHWHILE = 0.8

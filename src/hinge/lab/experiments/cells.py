@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from hinge import lab
-from hinge.certificate import certificate
+from hinge.certificates import certificate
 from hinge.datasets import DataSetNotFound
 from hinge.formulations import c_svc
 from hinge.gram import Gram
