@@ -107,7 +107,8 @@ class Model:
             parts = range(0, X.shape[0], block)
             return np.concatenate([self._sums(X[start : start + block], threads) for start in parts])
         vectors, queries = store_alike(self._vectors, X, self.kernel)
-        if X.dtype == np.float32 and not isinstance(queries, CalledKernel):
+        is_bounded = not (isinstance(queries, CalledKernel) or sp.issparse(self.coefficients))
+        if X.dtype == np.float32 and is_bounded:
             sums = self._sums_in_single(vectors, queries, threads)
             if sums is not None:
                 return sums

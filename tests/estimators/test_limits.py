@@ -14,6 +14,7 @@ import numpy as np
 import pandas
 import pytest
 from rich.console import Console
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from hinge import SVC, SVR, NuSVC, NuSVR, OneClassSVM
@@ -59,6 +60,58 @@ def test_time_limit():
     assert time.perf_counter() - started < 5.0
     assert machine.fit_status_ == 1
     assert set(machine.predict(big[:50])) <= set(range(4))
+
+
+def classes_of_one_sample(n):
+    return np.random.default_rng(n).normal(size=(n, 5)), np.arange(n)
+
+
+@pytest.mark.filterwarnings("ignore:The number of unique classes")
+@pytest.mark.parametrize("estimator", [SVC(), NuSVC(nu=0.8), SVC(probability=True), SVC(warm_start=True)])
+def test_time_limit_holds_for_all_machines_of_many_classes_together(estimator, one_second):
+    few, names = classes_of_one_sample(20)
+    clone(estimator).fit(few, names)  # compiled code is loaded
+    points, names = classes_of_one_sample(500)  # 124,750 machines: far more than the limit allows
+    machine = estimator.set_params(time_limit=0.5)
+    started = time.perf_counter()
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        machine.fit(points, names)
+    assert time.perf_counter() - started < 0.5 + 5 * one_second
+    statuses = [str(report.status) for report in machine.reports_]
+    assert set(statuses) == {"converged", "time_limit"}
+    assert str(machine.report_.status) == "time_limit"
+    assert f"{statuses.count('converged')} of 124750 machines converged" in machine.report_.message
+    assert machine.fit_status_ == 1
+    assert set(machine.predict(points[:3])) <= set(names)
+
+
+@pytest.mark.filterwarnings("ignore:The number of unique classes")
+def test_a_fit_goes_on_from_the_machines_that_a_time_limit_left_out():
+    points, names = classes_of_one_sample(60)
+    machine = SVC(C=10.0, time_limit=1e-6, warm_start=True)
+    with pytest.warns(ConvergenceWarning, match="time_limit"):
+        machine.fit(points, names)
+    machine.set_params(time_limit=None).fit(points, names)
+    expected = SVC(C=10.0, decision_function_shape="ovo").fit(points, names).decision_function(points)
+    machine.decision_function_shape = "ovo"
+    np.testing.assert_allclose(machine.decision_function(points), expected, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "estimator", [SVC(C=3.0), NuSVC(nu=0.3), SVC(C=100.0, fit_intercept=False, kernel="poly")]
+)
+def test_small_pairs_of_classes_are_solved_like_any_other(estimator):
+    """Pairs of a few samples take a way of their own; a callback sends the same ones along the general way."""
+    rng = np.random.default_rng(5)
+    points, names = rng.normal(size=(90, 4)), np.arange(90) % 18
+    quick = clone(estimator).set_params(decision_function_shape="ovo").fit(points, names)
+    general = clone(quick).set_params(callback=lambda progress: False).fit(points, names)
+    assert "pairs" in {report.solver for report in quick.reports_}
+    assert {report.solver for report in general.reports_} == {"block"}
+    np.testing.assert_allclose(quick.decision_function(points), general.decision_function(points), atol=1e-7)
+    for ours, theirs in zip(quick.reports_, general.reports_, strict=True):
+        assert ours.violation <= 1e-9
+        assert ours.objective == pytest.approx(theirs.objective, rel=1e-9)
 
 
 @pytest.mark.parametrize("y", [Y, MANY], ids=["two", "many"])

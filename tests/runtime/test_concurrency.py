@@ -175,7 +175,7 @@ FORK_WHILE_COMPILING = """
 import os, threading, time
 import numba
 from numba.core.compiler_lock import global_compiler_lock
-import hinge
+from hinge import SVC
 
 compiling = threading.Event()
 
@@ -208,3 +208,24 @@ def test_lazy_properties_do_not_wait_for_those_of_other_objects():
     meeting = threading.Barrier(2)
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(lambda slow: slow.both_here, [Slow(), Slow()])) == [True, True]
+
+
+@pytest.mark.parametrize("probability", [False, True])
+def test_the_same_estimator_is_fitted_by_eight_threads_at_once(probability):
+    """The last one wins, and all attributes are of the same fit."""
+    sets = [data(seed, n=60 + 10 * seed) for seed in range(8)]
+    machine = SVC(C=5.0, gamma=0.2, probability=probability)
+
+    def fit(number):
+        X, y = sets[number]
+        for _ in range(5):
+            machine.fit(X, y + 10 * number)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(fit, range(8)))
+    (winner,) = [number for number in range(8) if machine.shape_fit_ == sets[number][0].shape]
+    X, y = sets[winner]
+    alone = SVC(C=5.0, gamma=0.2, probability=probability).fit(X, y + 10 * winner)
+    np.testing.assert_array_equal(machine.classes_, alone.classes_)
+    np.testing.assert_array_equal(machine.support_, alone.support_)
+    np.testing.assert_allclose(machine.decision_function(X), alone.decision_function(X), atol=1e-9)

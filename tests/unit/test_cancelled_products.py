@@ -7,7 +7,7 @@ import pytest
 
 from hinge import Gram, Kernel, Settings, solve
 from hinge.formulations import c_svc
-from hinge.threads import Cancelled
+from hinge.interrupt import Cancelled
 from reference import assert_solved
 
 N = 1300  # more than one block of columns: some are done when the others are cancelled

@@ -4,7 +4,8 @@ import threading
 
 import pytest
 
-from hinge.threads import Cancelled, Team
+from hinge.interrupt import Cancelled
+from hinge.threads import Team
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
