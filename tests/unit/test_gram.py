@@ -91,6 +91,28 @@ def test_product_at_its_own_support_compares_pairs_once(n_support, threads):
         assert gram.counts.evaluations - before <= max(0.65 * len(rows) * n_support, len(rows))
 
 
+@pytest.mark.parametrize("rows", [4, 50])
+def test_a_restriction_takes_over_the_rows_that_are_known(rows):
+    """In whatever order they were used, and as many of the latest as it has room for."""
+    keep = np.flatnonzero(np.arange(300) % 3 != 1)
+    used = [200, 5, 77, 12, 4, 299, 150]
+    for gram, expected in grams(rows):
+        for row in used:
+            gram.rows(np.array([row]))
+        before = gram.counts.evaluations
+        part = gram.restrict(keep)
+        matrix = expected[np.ix_(keep, keep)]
+        latest = [row for row in used[-rows:] if row in keep]
+        places = np.searchsorted(keep, latest)
+        np.testing.assert_allclose(part.cache.rows[part.rows(places)], matrix[places], atol=1e-12)
+        assert gram.counts.evaluations == before
+        everyone = np.arange(len(keep))
+        np.testing.assert_allclose(part.block(everyone[:150]), matrix[:150, :150], atol=1e-12)
+        residual = np.zeros(len(keep))
+        part.update(residual, everyone, np.ones(len(keep)))
+        np.testing.assert_allclose(-residual, matrix.sum(axis=1), atol=1e-10)
+
+
 def test_empty_requests():
     for gram, _ in grams(50):
         residual = np.ones(300)

@@ -153,7 +153,7 @@ class FreeSet:
         return twin
 
     def follow(self, problem: DualProblem) -> bool:
-        """Go over to a problem with another box: variables at bounds are taken to their new ones.
+        """Go over to a problem with another box: variables at bounds, or outside the box, are taken to new ones.
 
         Returns
         -------
@@ -164,8 +164,11 @@ class FreeSet:
         self.problem = problem
         target = np.where(self.beta >= old.hi, problem.hi, np.where(self.beta <= old.lo, problem.lo, self.beta))
         free = self._members[: self._n_free]
+        is_inside = (self.beta[free] >= problem.lo[free]) & (self.beta[free] <= problem.hi[free])
         target[free] = self.beta[free]
         target = np.clip(target, problem.lo, problem.hi)
+        if not self._release(free[~is_inside]):  # who is taken to a bound cannot follow the others
+            return False
         self.residual += problem.v - old.v
         dragged = np.flatnonzero(target != self.beta)
         return self._drag(dragged, target[dragged])
@@ -173,11 +176,7 @@ class FreeSet:
     def leave_out(self, problem: DualProblem, dragged: Index) -> bool:
         """Go over to a problem in which the variables ``dragged`` have an empty box at zero."""
         self.problem = problem
-        for variable in dragged:
-            place = np.flatnonzero(self._members[: self._n_free] == variable)
-            if len(place) and not self._drop(int(place[0])):
-                return False
-        return self._drag(np.asarray(dragged, dtype=np.int64), np.zeros(len(dragged)))
+        return self._release(dragged) and self._drag(np.asarray(dragged, dtype=np.int64), np.zeros(len(dragged)))
 
     def settle(self, tol: float, most_work: float | None = None, most_changes: float = np.inf) -> bool:
         """Free what violates until the violation is at most ``tol``; return whether it got there.
@@ -262,6 +261,14 @@ class FreeSet:
         remove(self._inverse, size, n_groups + place, np.empty(size))
         self._n_free -= 1
         self._members[place] = self._members[self._n_free]
+        return True
+
+    def _release(self, variables: Index) -> bool:
+        """Let the variables be free no more, those of them that are; return whether enough others stay free."""
+        for variable in variables:
+            place = np.flatnonzero(self._members[: self._n_free] == variable)
+            if len(place) and not self._drop(int(place[0])):
+                return False
         return True
 
     def _drag(self, dragged: Index, target: Vector) -> bool:
