@@ -23,6 +23,7 @@ def clusters(d, ratio, offset=3.0):
     rng = np.random.default_rng(d)
     side = np.arange(N) % 2
     X = rng.normal(size=(N, d)) / np.sqrt(d) + (offset + side)[:, None] * ratio / np.sqrt(d)
+    X[0] = X.mean(axis=0)  # one in the middle, which says nothing of the others
     K = kernel_matrix("rbf", X, X, gamma=0.5, dtype=np.longdouble).astype(np.float64)
     return X, Kernel("rbf", gamma=0.5), K
 
