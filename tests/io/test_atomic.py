@@ -66,6 +66,25 @@ def test_full_disk_at_the_last_moment(tmp_path, monkeypatch):
 
 
 @posix
+def test_everything_is_on_the_disk_before_the_name_changes_and_the_name_after(tmp_path, monkeypatch):
+    """A power cut at any moment leaves one of the two whole: what order the system is asked in."""
+    path, asked = tmp_path / "file", []
+    path.write_text("old")
+    sync, rename = os.fsync, os.replace
+
+    def noting(descriptor):
+        what = os.fstat(descriptor)
+        asked.append("folder" if stat.S_ISDIR(what.st_mode) else what.st_size)
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noting)
+    monkeypatch.setattr(os, "replace", lambda *names: (asked.append("name"), rename(*names)))
+    with atomic_write(path) as file:
+        file.write("new text")
+    assert asked == [8, "name", "folder"]
+
+
+@posix
 def test_full_disk_half_way(tmp_path):
     path = tmp_path / "file"
     path.write_text("old")
