@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from hinge import Gram, Kernel, Settings, solve
+from hinge.formulations import c_svc
 from hinge.solvers import pairwise
 
 INF = np.inf
@@ -135,3 +137,20 @@ def test_a_missing_row_is_asked_for_and_nothing_moves():
     assert (code, steps) == (pairwise.NEEDS_ROWS, 0)
     assert 1 in (first, second)
     np.testing.assert_array_equal(beta, 0.0)
+
+
+@pytest.mark.parametrize("rule", ["second_order", "mvp", "hmg"])
+def test_what_reaches_its_bound_is_there_exactly(rule):
+    """However the cost rounds: β + (C − β) need not be C, and a support vector at its bound must be seen to be."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    y = np.where(X[:, 0] + 0.7 * rng.normal(size=200) > 0, 1.0, -1.0)
+    problem = c_svc(y, C=0.3, weights=rng.uniform(0.1, 3.0, size=200))
+    cost = problem.hi - problem.lo
+    start = np.where(y > 0, problem.hi, problem.lo) * rng.uniform(0, 1, size=200)
+    solution = solve(problem, Gram(X, Kernel("rbf")), Settings(solver="smo", rule=rule, start=start))
+    beta = np.abs(solution.beta)
+    near = np.minimum(np.abs(beta - cost), beta) < 1e-9 * cost
+    assert np.count_nonzero(near) > 50
+    assert ((beta == cost) | (beta == 0))[near].all()
+    assert solution.report.n_bounded == np.count_nonzero(beta == cost)
