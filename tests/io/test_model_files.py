@@ -275,6 +275,25 @@ def test_classes_in_any_order(X, y, tmp_path):
     np.testing.assert_allclose(back.predict_proba(X), np.array(probabilities)[:, order], atol=5e-3)
 
 
+def test_sigmoids_and_decisions_of_classes_in_any_order(X, y, tmp_path):
+    """Sigmoids far from the middle, so that one that is turned the wrong way shows; LIBSVM reads the same file."""
+    path = tmp_path / "model"
+    labels = np.array([4.0, -2.0, 3.0])[y]
+    svmutil.svm_save_model(str(path), svmutil.svm_train(labels, X, "-b 1 -q"))
+    model = replace(
+        read_libsvm_model(path), prob_a=np.array([-2.0, -1.5, -1.0]), prob_b=np.array([0.9, -0.7, 0.4])
+    )
+    write_libsvm_model(model, path, digits=17)
+    theirs = svmutil.svm_load_model(str(path))
+    _, _, probabilities = svmutil.svm_predict([], X, theirs, "-b 1 -q")
+    order = np.argsort(theirs.get_labels())
+    np.testing.assert_allclose(load_model(path).predict_proba(X), np.array(probabilities)[:, order], atol=1e-2)
+    _, _, decisions = svmutil.svm_predict([], X, theirs, "-q")
+    rows = sp.csr_matrix(np.hstack([np.zeros((len(X), 1)), X]))  # indices begin at 1
+    ((_, ours),) = read_libsvm_model(path).decide(rows)
+    np.testing.assert_allclose(ours, decisions, atol=1e-9)
+
+
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [

@@ -67,6 +67,13 @@ def test_float32_at_the_edge():
     assert_array_equal(read_data(io.BytesIO(text), dtype=np.float32).X.toarray(), X)
 
 
+def test_float32_whose_shortest_text_is_rounded_twice():
+    """7.038531e-26 is nearest to this number, but its float64 is half-way to the next and goes there."""
+    X = np.array([[0x15AE43FD]], dtype=np.int32).view(np.float32)
+    text = written(X, np.zeros(1))
+    assert_array_equal(read_data(io.BytesIO(text), dtype=np.float32).X.toarray(), X)
+
+
 @pytest.mark.parametrize("ending", ["", ".gz", ".bz2", ".xz"])
 def test_files(ending, tmp_path):
     path = tmp_path / f"data{ending}"
