@@ -166,6 +166,19 @@ class Hostile:
                 K = K.astype(np.float64).astype(np.longdouble)  # what was given is the truth
         return K
 
+    @property
+    def is_comparable(self) -> bool:
+        """Whether the optimum is one, and kernel values in double precision tell samples apart at all.
+
+        With an offset of 1e8 the products of two samples are 1e16 and more: what they differ by is rounded away,
+        and which of two programs comes closer to an optimum of what is left is luck.
+        """
+        diagonal = self.extended.diagonal()
+        total = diagonal[:, None] + diagonal[None, :]
+        curvature = (total - 2 * self.extended)[np.triu_indices(self.n, 1)]
+        noise = np.finfo(np.float64).eps * total[np.triu_indices(self.n, 1)]
+        return self.kernel != "sigmoid" and bool(np.median(noise) <= 0.01 * np.median(curvature))
+
     def truth(self, problem: DualProblem) -> exact.Truth:
         k = self.function
 
@@ -258,9 +271,13 @@ def check(case: Hostile) -> str:
     assert ours <= 1e-12 * abs(ours) + max(_objective(case, problem, truth, problem.start), 0.0), (
         f"{ours}, {report}"
     )
-    if theirs is not None and _is_feasible(problem, theirs):
+    if theirs is not None and case.is_comparable and _is_feasible(problem, theirs):
         other = _objective(case, problem, truth, theirs)
-        assert ours <= other + 1e-4 * abs(other), f"objective {ours:.9g}, scikit-learn's {other:.9g}, {report}"
+        # A violation within the tolerance leaves the objective this far from its optimum, by convexity.
+        allowed = case.tol * float(np.abs(beta).sum() + np.abs(theirs).sum()) if report.converged else 0.0
+        assert ours <= other + 1e-4 * abs(other) + allowed, (
+            f"objective {ours:.9g}, scikit-learn's {other:.9g}, {report}"
+        )
     return status
 
 
