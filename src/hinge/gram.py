@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from hinge import accumulate
 from hinge.cache import RowCache
+from hinge.factor import features_of
 from hinge.given import CalledKernel, GivenGram
 from hinge.image import image, image_of_first
 from hinge.kernels import Kernel
@@ -93,6 +94,8 @@ class Gram:
         Number of samples.
     diagonal : array of float64
         k(x, x) of every sample.
+    lengths : array of float64
+        √|k(x, x)|: by how much a step of a sample's coefficient moves the weight vector.
     counts : Counts
         Evaluations, hits, misses, bytes.
 
@@ -145,6 +148,7 @@ class Gram:
         self.through_weights = kernel.label == "linear" and isinstance(samples, DenseSamples | SparseSamples)
         self.is_cheap = samples.cost <= CHEAP_COST
         self.magnitude = float(np.abs(self.diagonal).max())
+        self.lengths = np.sqrt(np.abs(self.diagonal))
         self._cache: RowCache | None = None
         self._whole: Floats | None = None
         self._sizes: dict[Statistic, NDArray[np.float64]] = {}
@@ -346,9 +350,9 @@ class Gram:
         self.team.share(self.n, _PROJECTED_AT_ONCE, work)
         return image
 
-    def moments(self, index: Index) -> NDArray[np.float64]:
-        """Return ``XᵀX`` of the samples ``index``, where a weight vector exists; its lower half counts."""
-        return self.samples.moments(index)  # type: ignore[attr-defined, no-any-return]
+    def moments(self, index: Index, factors: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``Σ factor x xᵀ`` over the samples ``index``, where weights exist; its lower half counts."""
+        return self.samples.moments(index, factors)  # type: ignore[attr-defined, no-any-return]
 
     def feature_rows(self) -> FeatureRows:
         """Return the samples for `hinge.products.row_dot`, where a weight vector exists."""
@@ -405,6 +409,36 @@ class Gram:
         twin = self.given(values, np.arange(self.n))
         twin.team, twin.counts = self.team, self.counts
         twin.cache_bytes = max(self.cache_bytes - values.nbytes, 1)
+        return twin
+
+    def with_weights(self, *, centered: bool) -> Gram | None:
+        """Return a Gram matrix of the same values that has a weight vector: by its data, or a factor of it.
+
+        Parameters
+        ----------
+        centered : bool
+            Whether samples may be seen from their mean, which adds a constant to every row and column of K. That
+            changes nothing for coefficients that sum to zero, and spares them what all samples share.
+
+        Returns
+        -------
+        Gram or None
+            None where kernel values are single, or not those of a positive semi-definite kernel.
+        """
+        source, index = self._source
+        samples = source.samples
+        if source.through_weights and isinstance(samples, DenseSamples) and samples.n_features <= self.n:
+            features: Floats | None = samples.panel(np.arange(self.n) if index is None else index, np.float64)
+        else:
+            matrix = self._matrix
+            features = features_of(matrix) if matrix is not None and matrix.dtype == np.float64 else None
+        if features is None:
+            return None
+        twin, linear = object.__new__(Gram), Kernel("linear")
+        twin._share_with(self)
+        rows = DenseSamples(features - features.mean(axis=0) if centered else features)
+        twin.diagonal = linear.of_self(rows)
+        twin._set(rows, linear, np.float64, linear.statistic)
         return twin
 
     def between(self, rows: Index, columns: Index) -> Floats:

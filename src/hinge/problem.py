@@ -133,7 +133,7 @@ def _clip_to_sum(beta: Vector, lo: Vector, hi: Vector, target: float) -> Vector:
     """Return ``clip(beta - shift, lo, hi)`` with the shift for which it sums to ``target``."""
     clipped = np.clip(beta, lo, hi)
     if abs(clipped.sum() - target) > 1e-13 * (np.abs(beta).sum() + abs(target)):
-        shift = _shift_for(beta, lo, hi, target)
+        shift = shift_for(beta, lo, hi, np.ones(len(beta)), target)
         clipped = np.clip(beta - shift, lo, hi)
         # What is at a bound but for the rounding of the shift is meant to be there.
         rounding = 8 * np.finfo(np.float64).eps * (np.abs(beta).max() + abs(shift))
@@ -142,13 +142,13 @@ def _clip_to_sum(beta: Vector, lo: Vector, hi: Vector, target: float) -> Vector:
     return _absorb_rounding(clipped, lo, hi, target)
 
 
-def _shift_for(beta: Vector, lo: Vector, hi: Vector, target: float) -> float:
-    """Return the shift at which ``Σ clip(beta - shift, lo, hi)``, falling with the shift, is ``target``."""
-    breaks = np.concatenate([beta - hi, beta - lo])
+def shift_for(beta: Vector, lo: Vector, hi: Vector, pace: Vector, target: float) -> float:
+    """Return the shift at which ``Σ clip(beta - shift * pace, lo, hi)``, falling with the shift, is ``target``."""
+    breaks = np.concatenate([(beta - hi) / pace, (beta - lo) / pace])
     breaks = np.sort(breaks[np.isfinite(breaks)])
 
     def total(shift: float) -> float:
-        return float(_clipped_sum(beta, lo, hi, shift))
+        return float(_clipped_sum(beta, lo, hi, pace, shift))
 
     low, high = -1, len(breaks)  # total(breaks[low]) > target >= total(breaks[high]), as far as they exist
     while high - low > 1:
@@ -160,18 +160,18 @@ def _shift_for(beta: Vector, lo: Vector, hi: Vector, target: float) -> float:
     # Between neighbouring breakpoints the total is linear; beyond the ends only unbounded variables move it.
     if low < 0 or high == len(breaks):
         edge = breaks[high if low < 0 else low]
-        n_moving = np.count_nonzero(~np.isfinite(hi if low < 0 else lo))
-        return float(edge + (total(edge) - target) / n_moving) if n_moving else float(edge)
+        moving = float(pace[~np.isfinite(hi if low < 0 else lo)].sum())
+        return float(edge + (total(edge) - target) / moving) if moving else float(edge)
     left, right = total(breaks[low]), total(breaks[high])
     return float(breaks[low] + (breaks[high] - breaks[low]) * (left - target) / (left - right))
 
 
 @compiled
-def _clipped_sum(beta: Vector, lo: Vector, hi: Vector, shift: float) -> float:
-    """Return ``Σ clip(beta - shift, lo, hi)``."""
+def _clipped_sum(beta: Vector, lo: Vector, hi: Vector, pace: Vector, shift: float) -> float:
+    """Return ``Σ clip(beta - shift * pace, lo, hi)``."""
     total = 0.0
     for t in range(beta.shape[0]):
-        total += min(max(beta[t] - shift, lo[t]), hi[t])
+        total += min(max(beta[t] - shift * pace[t], lo[t]), hi[t])
     return total
 
 

@@ -416,12 +416,13 @@ def sparse_moments(
     indices: NDArray[np.int32],
     values: Array,
     rows: NDArray[np.int64],
+    factors: NDArray[np.float64],
     out: NDArray[np.float64],
 ) -> None:
-    """Add the outer products of ``rows`` of a CSR matrix with themselves to the lower half of ``out``."""
+    """Add ``factor x xᵀ`` for the ``rows`` x of a CSR matrix to the lower half of ``out``."""
     for k in range(rows.shape[0]):
         start, stop = indptr[rows[k]], indptr[rows[k] + 1]
         for p in range(start, stop):
-            line = out[np.uint32(indices[p])]
+            line, factor = out[np.uint32(indices[p])], factors[k] * values[p]
             for q in range(start, p + 1):
-                line[np.uint32(indices[q])] += values[p] * values[q]
+                line[np.uint32(indices[q])] += factor * values[q]

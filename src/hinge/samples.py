@@ -185,11 +185,14 @@ class DenseSamples(Samples):
         """Return the dot products of the samples ``start`` to ``stop`` with a weight vector."""
         return self._range(start, stop, np.float64) @ weights
 
-    def moments(self, index: Index) -> NDArray[np.float64]:
-        """Return the sum of the outer products of the samples ``index`` with themselves; its lower half counts."""
+    def moments(self, index: Index, factors: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sum of ``factor x xᵀ`` over the samples ``index``; its lower half counts."""
         total = np.zeros((self.n_features, self.n_features))
+        roots = np.sqrt(factors)
         for start in range(0, len(index), READ_ROWS):
-            rows = self.panel(index[start : start + READ_ROWS], np.float64)
+            rows = (
+                self.panel(index[start : start + READ_ROWS], np.float64) * roots[start : start + READ_ROWS, None]
+            )
             total += rows.T @ rows
         return total
 
@@ -328,10 +331,10 @@ class SparseSamples(Samples):
         products.sparse_project(self.indptr, self.indices, self._values(np.float64), weights, start, result)
         return result
 
-    def moments(self, index: Index) -> NDArray[np.float64]:
-        """Return the sum of the outer products of the samples ``index`` with themselves; its lower half counts."""
+    def moments(self, index: Index, factors: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sum of ``factor x xᵀ`` over the samples ``index``; its lower half counts."""
         total = np.zeros((self.n_features, self.n_features))
-        products.sparse_moments(self.indptr, self.indices, self._values(np.float64), index, total)
+        products.sparse_moments(self.indptr, self.indices, self._values(np.float64), index, factors, total)
         return total
 
     def feature_rows(self) -> FeatureRows:

@@ -19,7 +19,7 @@ import numpy as np
 
 from hinge.jit import compiled
 from hinge.lab.course import ANY_GROUPS, laboratory
-from hinge.lab.pairs import move, subtract_row
+from hinge.lab.pairs import curvature_of, move, subtract_row
 from hinge.report import Status
 from hinge.samples import Index
 from hinge.solvers.run import Run, Stop
@@ -110,7 +110,6 @@ def _sweep(
 ) -> tuple[int, int, int, int, int]:
     """Go on with the sweep from ``position``; where a row is missing, return and be called again."""
     n = diagonal.shape[0]
-    flat = 1e-12 * np.max(np.abs(diagonal))
     steps = 0
     while position < order.shape[0]:
         i = order[position]
@@ -135,9 +134,11 @@ def _sweep(
 
         # β_i moves by step; its partner, if it has one, by −step
         slope = r[i] if n_groups == 0 else r[i] - r[j]
-        curvature = diagonal[i % n] if n_groups == 0 else diagonal[i % n] + diagonal[j % n] - 2.0 * row_i[j % n]
+        curvature = diagonal[i % n]
+        if n_groups > 0:
+            curvature = curvature_of(diagonal[i % n], diagonal[j % n], row_i[j % n])
         sign = 1.0 if slope > 0 else -1.0
-        length = abs(slope) / curvature if curvature > flat else np.inf
+        length = abs(slope) / curvature if curvature > 0 else np.inf
         length = min(length, hi[i] - beta[i] if sign > 0 else beta[i] - lo[i])
         if n_groups > 0:
             length = min(length, beta[j] - lo[j] if sign > 0 else hi[j] - beta[j])
@@ -147,7 +148,7 @@ def _sweep(
             move(j, -sign * length, beta, lo, hi)
             subtract_row(r, row_j, -sign * length)
         tally[0] -= length * (abs(slope) - 0.5 * max(curvature, 0.0) * length)
-        tally[1] += 2 * length
+        tally[1] += 2 * length * max(np.sqrt(abs(diagonal[i % n])), np.sqrt(abs(diagonal[j % n])))
         steps += 1
         position += 1
     return _DONE, position, steps, -1, -1

@@ -29,7 +29,7 @@ import numpy as np
 
 from hinge.jit import compiled, larger, smaller
 from hinge.lab.course import ONE_GROUP, laboratory
-from hinge.lab.pairs import move, subtract_row
+from hinge.lab.pairs import curvature_of, move, subtract_row
 from hinge.lab.registry import Algorithm
 from hinge.report import Status
 from hinge.solvers.run import Run, Stop
@@ -43,9 +43,6 @@ _STEPS_PER_LOOK = 500
 
 # When no pair at hand violates by this share of the tolerance, the search at hand is over.
 _SETTLED = 0.4
-
-# Curvature is taken to be at least this share of the largest k(x, x): a flat pair runs to its bounds.
-_FLAT = 1e-12
 
 # HMG's η: how near to its bounds, relative to the box, a variable counts as being there.
 _ETA = 1e-8
@@ -86,9 +83,7 @@ def _gain_with(b: int, t: int, r: Any, beta: Any, lo: Any, hi: Any, curvature: f
 
 
 @compiled
-def _largest_gain(
-    b: int, row: Any, diagonal: Any, beta: Any, r: Any, lo: Any, hi: Any, flat: float
-) -> tuple[float, float]:
+def _largest_gain(b: int, row: Any, diagonal: Any, beta: Any, r: Any, lo: Any, hi: Any) -> tuple[float, float]:
     """Largest gain of a pair with b, and the largest violation of one that can move.
 
     The same as `_gain_with`, but a run of n variables at a time and without a branch: this loop is where all the
@@ -107,7 +102,7 @@ def _largest_gain(
         for t in range(n):
             gradient = r_b - r_t[t]
             size = abs(gradient)
-            curvature = larger(own + diagonal[t] - 2.0 * row[t], flat)
+            curvature = curvature_of(own, diagonal[t], row[t])
             up, down = smaller(up_b, beta_t[t] - lo_t[t]), smaller(down_b, hi_t[t] - beta_t[t])
             step = smaller(size / curvature, up if gradient > 0 else down)
             best = larger(best, step * (size - 0.5 * curvature * step))
@@ -116,13 +111,13 @@ def _largest_gain(
 
 
 @compiled
-def _best_partner(b: int, row: Any, diagonal: Any, beta: Any, r: Any, lo: Any, hi: Any, flat: float) -> int:
+def _best_partner(b: int, row: Any, diagonal: Any, beta: Any, r: Any, lo: Any, hi: Any) -> int:
     """Who makes the largest gain with b."""
     n = diagonal.shape[0]
     best, partner = 0.0, -1
     for t in range(r.shape[0]):
-        curvature = diagonal[b % n] + diagonal[t % n] - 2.0 * row[t % n]
-        gain, _ = _gain_with(b, t, r, beta, lo, hi, max(curvature, flat))
+        curvature = curvature_of(diagonal[b % n], diagonal[t % n], row[t % n])
+        gain, _ = _gain_with(b, t, r, beta, lo, hi, curvature)
         if gain > best:
             best, partner = gain, t
     return partner
@@ -165,7 +160,6 @@ def _steps(
 ) -> tuple[int, int, float, int, int]:
     """Steps until done, until a row is missing or until ``max_steps``; ``last[1]`` is the newest variable."""
     n = diagonal.shape[0]
-    flat = max(_FLAT * np.max(np.abs(diagonal)), 1e-200)
     steps = 0
     while True:
         top, bottom = _extremes(beta, r, lo, hi)
@@ -194,7 +188,7 @@ def _steps(
                 # A variable that could only move the wrong way has no gain with anyone.
                 if not ((beta[t] < hi[t] and r[t] > r[bottom]) or (beta[t] > lo[t] and r[t] < r[top])):
                     continue
-                best, slope = _largest_gain(t, rows[slot_of[t % n]], diagonal, beta, r, lo, hi, flat)
+                best, slope = _largest_gain(t, rows[slot_of[t % n]], diagonal, beta, r, lo, hi)
                 steepest = max(steepest, slope)
                 if best > gain:
                     b, gain = t, best
@@ -202,13 +196,13 @@ def _steps(
             b, partner = bottom, top
             last[:] = -1  # a small cache must not fetch the last pair's rows again when it has fetched these
         else:
-            partner = _best_partner(b, rows[slot_of[b % n]], diagonal, beta, r, lo, hi, flat)
+            partner = _best_partner(b, rows[slot_of[b % n]], diagonal, beta, r, lo, hi)
         if slot_of[b % n] < 0 or slot_of[partner % n] < 0:
             return _NEEDS_ROWS, steps, violation, b % n, partner % n
 
         # ---- move
-        curvature = diagonal[b % n] + diagonal[partner % n] - 2.0 * rows[slot_of[b % n], partner % n]
-        gain, step = _gain_with(b, partner, r, beta, lo, hi, max(curvature, flat))
+        curvature = curvature_of(diagonal[b % n], diagonal[partner % n], rows[slot_of[b % n], partner % n])
+        gain, step = _gain_with(b, partner, r, beta, lo, hi, curvature)
         last_use[slot_of[b % n]] = last_use[slot_of[partner % n]] = clock + 1
         before_b, before_partner = beta[b], beta[partner]
         move(b, step, beta, lo, hi)
@@ -219,7 +213,7 @@ def _steps(
         subtract_row(r, rows[slot_of[partner % n]], -step)
         last[0], last[1] = b, partner
         tally[0] -= gain
-        tally[1] += 2 * abs(step)
+        tally[1] += abs(step) * (np.sqrt(abs(diagonal[b % n])) + np.sqrt(abs(diagonal[partner % n])))
         steps += 1
 
 

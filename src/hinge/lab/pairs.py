@@ -1,13 +1,25 @@
-"""What the pair methods of the laboratory share: exact moves within the box."""
+"""What the pair methods of the laboratory share: the curvature of a pair, exact moves within the box."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from hinge.jit import compiled
+import numpy as np
+
+from hinge.jit import compiled, larger
+from hinge.solvers.pairwise import ROUNDING
 
 # What is left of a variable's room is rounding when it is below this share of its box.
 _ROUNDING = 1e-14
+
+_LEAST_SHARE, _LEAST = ROUNDING * float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
+
+
+@compiled
+def curvature_of(own: float, other: float, between: float) -> float:
+    """k(x, x) + k(y, y) − 2k(x, y), at least what rounding may have left of it."""
+    total = own + other
+    return larger(total - 2.0 * between, _LEAST_SHARE * abs(total) + _LEAST)
 
 
 @compiled

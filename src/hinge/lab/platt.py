@@ -136,7 +136,7 @@ class _Trainer:
     def note(self, part: State, m: Machine) -> None:
         """Enter the work of the compiled pass into the books."""
         self.threshold = float(m.now[THRESHOLD])
-        part.note_steps(float(m.now[LENGTH]))
+        part.note_steps(float(m.now[LENGTH] * part.gram.lengths.max()))
         part.gram.counts.evaluations += int(m.counts[VALUES])
         self.run.count(int(m.counts[STEPS] - m.counts[NOTED]), float(m.now[CHANGE]))
         m.now[CHANGE] = m.now[LENGTH] = 0.0

@@ -55,7 +55,7 @@ def projected_gradient(state: State, tol: float, run: Run) -> None:
         share = 1.0 if is_good_enough else min(1.0, slope / curvature)
         state.beta = target if share == 1.0 else beta + share * way
         state.residual = residual - share * image
-        state.note_steps(share * float(np.abs(way).sum()))
+        state.note_steps(share * float(np.abs(way).sum() * state.gram.lengths.max()))
         run.count(1, share * (0.5 * share * curvature - slope))
         recent.append(run.objective)
         length = _next_length(problem, way, image, curvature, run.outer_steps)

@@ -267,7 +267,7 @@ def _pairs_on_matrix(
         )  # fmt: skip
         steps += taken
     largest = max(largest, float(np.abs(residual).max()))
-    point.drift += _ROUNDING * (steps * largest + gram.magnitude * tally[1])
+    point.drift += _ROUNDING * (steps * largest + np.sqrt(gram.magnitude) * tally[1])
     return code == CONVERGED, steps
 
 

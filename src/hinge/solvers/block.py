@@ -15,7 +15,7 @@ from hinge.report import Status
 from hinge.samples import Floats, Index
 from hinge.solvers import pairwise
 from hinge.solvers.free_set import NS_OF_CHANGE, FreeSet, layout_ns
-from hinge.solvers.hard_margin import stretch
+from hinge.solvers.hard_margin import is_unbounded, stretch
 from hinge.solvers.run import MOST_BURST, Effort, Run, Stop
 from hinge.solvers.state import State
 from hinge.solvers.working_set import WorkingSet
@@ -42,8 +42,8 @@ _SINGLE_SUFFICES = 1e-5
 _STUCK_ROUNDS = 3
 
 
-def solve_block(state: State, tol: float, run: Run) -> None:
-    """Bring the violation of ``state`` down to ``tol``.
+def solve_block(state: State, tol: float, run: Run, most_rounds: float = np.inf) -> None:
+    """Bring the violation of ``state`` down to ``tol``, or as far as ``most_rounds`` working sets take it.
 
     Raises
     ------
@@ -51,8 +51,8 @@ def solve_block(state: State, tol: float, run: Run) -> None:
         A limit was reached, or no working set makes progress.
     """
     working_set = WorkingSet(run.settings.sizes)
-    stuck = 0
-    while (violation := state.violation()) > tol and not run.gap_is_reached(state):
+    stuck, rounds = 0, 0
+    while (violation := state.violation()) > tol and rounds < most_rounds and not run.gap_is_reached(state):
         run.check(violation, state.gram.n)
         chosen = working_set.choose(state)
         run.note_set(len(chosen))
@@ -60,7 +60,11 @@ def solve_block(state: State, tol: float, run: Run) -> None:
         if len(chosen) == state.problem.n_variables and run.settings.gap_tol is None:
             inner_tol = tol  # nothing is outside the working set
         beta, steps = _solve_inner(state, chosen, inner_tol, run)
+        before = state.beta[chosen]
         change = state.move(chosen, beta) + stretch(state)
+        if change > 0 and not is_unbounded(state.problem):
+            change += state.move(chosen, before)
+        rounds += 1
         run.count(steps, change)
         stuck = stuck + 1 if change >= 0 else 0  # steps and residual disagree: rounding rules
         if stuck >= _STUCK_ROUNDS or state.is_lost(violation):
@@ -97,7 +101,18 @@ def _solve_inner(state: State, chosen: Index, tol: float, run: Run) -> tuple[Vec
         effort.burst = max(0.5 * effort.burst, _LEAST_BURST) if is_settled else min(2 * effort.burst, MOST_BURST)
         if is_settled:
             break
+    _restore_sums(problem if len(chosen) == problem.n_variables else inner, beta, state.gram.diagonal[samples])
     return beta, steps
+
+
+def _restore_sums(problem: DualProblem, beta: Vector, diagonal: Vector) -> None:
+    """Give what the rounding of many steps has taken from a sum to the free variable of least curvature."""
+    for g, total in enumerate(problem.sums):
+        mine = problem.group == g
+        free = np.flatnonzero(mine & (beta > problem.lo) & (beta < problem.hi))
+        if len(free):
+            t = free[np.argmin(diagonal[free])]
+            beta[t] = min(max(beta[t] + float(total - beta[mine].sum()), problem.lo[t]), problem.hi[t])
 
 
 def _move_together(

@@ -19,6 +19,7 @@ from hinge.optimality import (
 )
 from hinge.problem import DualProblem, Vector
 from hinge.report import MESSAGES, Report, Solution, Status
+from hinge.residuals import exact_residual
 from hinge.samples import Index
 from hinge.solvers.exactness import doubt
 from hinge.solvers.run import Run, Stop
@@ -48,7 +49,8 @@ def conduct(
     Returns
     -------
     State, Status
-        The last point, with its residual up to date if there was time for it, and how the run ended.
+        The last point, with its residual up to date if there was time for it, and how the run ended. Steps never
+        raise the objective but for rounding; where that may have taken the point above the start, it is the start.
     """
     if problem.n_samples != gram.n:
         raise ValueError(f"the problem has {problem.n_samples} samples, the Gram matrix {gram.n}")
@@ -61,7 +63,7 @@ def conduct(
                 _rebuild_residual(state)
             else:
                 state.note_reference(np.zeros(gram.n))
-            run.objective = objective_of(problem, state.beta, state.residual)
+            run.objective = first = objective_of(problem, state.beta, state.residual)
             status = advance(state)
         except Stop as stop:
             status = stop.status
@@ -69,7 +71,27 @@ def conduct(
             status = run.why_stopped()
     if state.is_stale:
         _rebuild_in_time(state)
+    if status in (Status.STALLED, Status.ITERATION_LIMIT) and _may_be_above(state, first):
+        _choose_better(state, beta, run.settings.tol)
     return state, status
+
+
+def _may_be_above(state: State, objective: float) -> bool:
+    """Whether rounding may hide that the point's own objective is above this one."""
+    n, magnitudes = state.gram.n, np.abs(state.beta)
+    rounding = np.tile(state.gram.rounding(state.problem.coefficients(state.beta)), len(magnitudes) // n)
+    return not state.objective() + 0.5 * float(np.dot(magnitudes, rounding + state.drift)) <= objective
+
+
+def _choose_better(state: State, start: Vector, tol: float) -> None:
+    """Compute the residuals of this point and of the start as exactly as needed, and go where it is lower."""
+    points = []
+    for beta in (start, state.beta.copy()):
+        residual, error = exact_residual(state.problem, state.gram, beta, np.arange(state.gram.n), tol)
+        points.append((objective_of(state.problem, beta, residual.ravel()), beta, residual.ravel(), error))
+    _, state.beta[:], state.residual[:], error = min(points, key=lambda point: point[0])
+    state.lagging = None
+    state.note_reference(error)
 
 
 def _rebuild_residual(state: State) -> None:

@@ -111,16 +111,21 @@ class FreeSet:
         """Take those of the free variables that do not depend on others for members, and invert their system."""
         problem, n_groups, samples = self.problem, self.problem.n_groups, free % self.problem.n_samples
         matrix = self.kernel[np.ix_(samples, samples)].astype(np.float64)
-        limit = self._dependent * float(np.abs(matrix.diagonal()).max())
+        # Each sample is measured by its own size: beside one that is huge all others would look dependent.
+        scale = 1 / np.sqrt(np.maximum(matrix.diagonal(), np.finfo(np.float64).tiny))
+        matrix *= scale
+        matrix *= scale[:, None]
         # The transpose is the same matrix, in the order that LAPACK overwrites without a copy.
-        factor, order, rank, _ = dpstrf(matrix.T, lower=1, tol=limit, overwrite_a=1)
-        free = free[order[:rank] - 1]
+        factor, order, rank, _ = dpstrf(matrix.T, lower=1, tol=self._dependent, overwrite_a=1)
+        free, scale = free[order[:rank] - 1], scale[order[:rank] - 1]
         marks = np.equal.outer(problem.group[free], np.arange(n_groups)).astype(np.float64)
         # LAPACK would print of an empty matrix, to standard output, that it is none.
         is_regular = rank > 0 and bool(marks.any(axis=0).all())
         lower, failure = dpotri(factor[:rank, :rank], lower=1, overwrite_c=1) if is_regular else (factor, 1)
         if failure:
             raise LinAlgError("the kernel matrix of the free variables is singular")
+        lower *= scale
+        lower *= scale[:, None]
         self._make_room(rank)
         size = n_groups + rank
         if n_groups > 0:

@@ -25,9 +25,10 @@ MVP, SECOND_ORDER, MG, HMG = 0, 1, 2, 3
 
 CONVERGED, NEEDS_ROWS, STEP_LIMIT, STUCK, UNBOUNDED = 0, 1, 2, 3, 4
 
-# Curvature at or below this share of the largest k(x, x) is taken as flat: the step runs to the box (LIBSVM
-# document eq. 3.23).
-FLAT = 1e-12
+# Rounding of a pair's curvature k(x, x) + k(y, y) − 2k(x, y), in units of the last place of its first two terms. A
+# curvature below that is unknown; taken for as large as it may be, its step cannot raise the objective. (LIBSVM
+# document eq. 3.23 has a small number in its place, whatever the scale of the kernel.)
+ROUNDING = 4.0
 
 # The second stopping test of Glasmachers & Igel: when no pair that shares a variable with the last one violates by
 # this share of the tolerance, maximum gain is at its end. The paper looks at the length of the step, which
@@ -64,10 +65,16 @@ def pair_step(gradient: float, curvature: float, room_i: float, room_j: float) -
 
 
 @compiled
-def _curvature(i: int, j: int, n: int, row_i: Any, diagonal: Any, flat: float) -> float:
-    """Curvature of the objective along β_i += δ, β_j −= δ; zero where it is flat or negative."""
+def _curvature(i: int, j: int, n: int, row_i: Any, diagonal: Any, rounding: float, room: float) -> float:
+    """Curvature of the objective along β_i += δ, β_j −= δ, at least its rounding.
+
+    Zero where a sample has both variables, and where nothing ends a step that is flat but for rounding.
+    """
     value = diagonal[i % n] + diagonal[j % n] - 2.0 * row_i[j % n]
-    return value if value > flat else 0.0
+    least = rounding * (abs(diagonal[i % n]) + abs(diagonal[j % n]))
+    if value > least:
+        return value
+    return 0.0 if room == np.inf or i % n == j % n else least
 
 
 @compiled
@@ -126,12 +133,14 @@ def _place(values: Any, marks: Any, wanted: float, start: int) -> int:
 
 
 @compiled
-def _second_order(i: int, r: Any, down: Any, row: Any, diagonal: Any, top: float, flat: float, score: Any) -> int:
+def _second_order(
+    i: int, r: Any, down: Any, row: Any, diagonal: Any, top: float, rounding: float, score: Any
+) -> int:
     """Return the j of largest (r_i − r_j)² / curvature (Bottou & Lin eq. 1.27), -1 where none is positive."""
     n = row.shape[0]
     best, place = row.dtype.type(0), 0
     nothing = row.dtype.type(0)
-    least = row.dtype.type(flat)
+    share, least = row.dtype.type(rounding), np.finfo(row.dtype).tiny
     own, highest = diagonal[i % n], r.dtype.type(top)
     for first in range(0, r.shape[0], n):
         for begin in range(0, n, _SEARCHED):
@@ -142,8 +151,9 @@ def _second_order(i: int, r: Any, down: Any, row: Any, diagonal: Any, top: float
             largest = row.dtype.type(0)
             for t in range(part.shape[0]):
                 gradient = larger(row.dtype.type(highest - (part[t] + marks[t])), nothing)
-                curvature = larger(own + own_values[t] - values[t] - values[t], least)
-                value = gradient * gradient / curvature
+                total = own + own_values[t]
+                curvature = larger(total - values[t] - values[t], share * abs(total) + least)
+                value = gradient * (gradient / curvature)  # in this order: a square could overflow
                 marked_score[t] = value
                 largest = larger(largest, value)
             if largest > best:
@@ -166,7 +176,7 @@ def _best_partner(
     down: Any,
     row: Any,
     diagonal: Any,
-    flat: float,
+    rounding: float,
     score: Any,
 ) -> tuple[float, int, float]:
     """Partner of b with the largest gain within the box (Glasmachers & Igel eq. 3).
@@ -176,7 +186,7 @@ def _best_partner(
     """
     n = row.shape[0]
     own, here, grows, falls = diagonal[b % n], float(r[b]), hi[b] - beta[b], beta[b] - lo[b]
-    best, place, steepest = 0.0, 0, 0.0
+    best, place, steepest, least = 0.0, 0, 0.0, np.finfo(np.float64).tiny
     for first in range(0, r.shape[0], n):
         for begin in range(0, n, _SEARCHED):
             start, stop = first + begin, first + min(begin + _SEARCHED, n)
@@ -189,7 +199,8 @@ def _best_partner(
                 fall = larger(part[t] + part_up[t] - here, 0.0)
                 room = smaller(grows, at[t] - low[t]) if rise > 0 else smaller(falls, high[t] - at[t])
                 slope = rise + fall
-                curvature = larger(own + own_values[t] - 2.0 * values[t], flat)
+                total = own + own_values[t]
+                curvature = larger(total - 2.0 * values[t], rounding * abs(total) + least)
                 step = smaller(slope / curvature, room)
                 gain = step * (slope - 0.5 * curvature * step)
                 gains[t] = gain
@@ -262,7 +273,7 @@ def _related_pair(
     rows: Any,
     slot_of: Any,
     diagonal: Any,
-    flat: float,
+    rounding: float,
     beta: Any,
     r: Any,
     lo: Any,
@@ -277,7 +288,7 @@ def _related_pair(
     for which in range(2):
         b = last[which]
         row = rows[slot_of[b % n]]
-        gain, partner, slope = _best_partner(b, beta, r, lo, hi, up, down, row, diagonal, flat, score)
+        gain, partner, slope = _best_partner(b, beta, r, lo, hi, up, down, row, diagonal, rounding, score)
         steepest = max(steepest, slope)
         if gain > most:
             most = gain
@@ -327,7 +338,7 @@ def optimise(
         The last pair of each group (-1 where there is none), kept for the next call. MG and HMG need it; without
         it nothing of theirs is compiled, which takes seconds.
     tally : float64 array of length 2
-        To which the objective's change and the sum of all step lengths are added.
+        To which the objective's change and the steps' way, Σ |δ| √k(x, x), are added.
     clock : int
         Current time of the cache.
 
@@ -338,10 +349,7 @@ def optimise(
     """
     n = diagonal.shape[0]
     row_diagonal = diagonal.astype(rows.dtype)
-    largest = 1e-200
-    for k in range(n):  # a loop: np.max takes half a second to compile
-        largest = max(largest, abs(diagonal[k]))
-    flat = FLAT * largest
+    rounding = ROUNDING * float(np.finfo(rows.dtype).eps)
     n_marks = max(n_groups, 1)
     up = np.full((n_marks, r.shape[0]), r.dtype.type(-np.inf))
     down = np.full((n_marks, r.shape[0]), r.dtype.type(np.inf))
@@ -379,7 +387,7 @@ def optimise(
                 last_use[slot_of[first % n]] = clock
                 last_use[slot_of[second % n]] = clock
                 i, j, steepest = _related_pair(
-                    pair[g], rows, slot_of, diagonal, flat, beta, r, lo, hi, up[g], down[g], gains
+                    pair[g], rows, slot_of, diagonal, rounding, beta, r, lo, hi, up[g], down[g], gains
                 )
                 if steepest < _SETTLED * tol:
                     if rule == MG:
@@ -390,7 +398,7 @@ def optimise(
             if rule == SECOND_ORDER:
                 if slot_of[i % n] < 0:
                     return NEEDS_ROWS, steps, violation, i % n, -1, clock
-                j = _second_order(i, r, down[g], rows[slot_of[i % n]], row_diagonal, top[g], flat, score)
+                j = _second_order(i, r, down[g], rows[slot_of[i % n]], row_diagonal, top[g], rounding, score)
             if j < 0:
                 j = _place(r, down[g], bottom[g], 0)
 
@@ -405,15 +413,19 @@ def optimise(
         steps += 1
         if j < 0:
             direction = 1.0 if r[i] > 0 else -1.0
-            slope, curvature = float(abs(r[i])), diagonal[i % n] if diagonal[i % n] > flat else 0.0
+            slope, curvature = float(abs(r[i])), max(diagonal[i % n], 0.0)
             step = pair_step(slope, curvature, hi[i] - beta[i] if direction > 0 else beta[i] - lo[i], np.inf)
             moved = _move(i, direction * step, beta, lo, hi) if np.isfinite(step) else 0.0
+            way = abs(moved) * np.sqrt(abs(diagonal[i % n]))
         else:
-            slope, curvature = float(r[i] - r[j]), _curvature(i, j, n, rows[slot_i], diagonal, flat)
-            step = pair_step(slope, curvature, hi[i] - beta[i], beta[j] - lo[j])
-            moved = 0.0
+            slope, room_i, room_j = float(r[i] - r[j]), hi[i] - beta[i], beta[j] - lo[j]
+            curvature = _curvature(i, j, n, rows[slot_i], diagonal, rounding, min(room_i, room_j))
+            step = pair_step(slope, curvature, room_i, room_j)
+            moved, way = 0.0, 0.0
             if np.isfinite(step):
-                moved = abs(_move(i, step, beta, lo, hi)) + abs(_move(j, -step, beta, lo, hi))
+                moved, fallen = abs(_move(i, step, beta, lo, hi)), abs(_move(j, -step, beta, lo, hi))
+                way = moved * np.sqrt(abs(diagonal[i % n])) + fallen * np.sqrt(abs(diagonal[j % n]))
+                moved += fallen
                 if pair is not None:
                     pair[g, 0], pair[g, 1] = i, j
         if not np.isfinite(step):
@@ -421,7 +433,7 @@ def optimise(
         if moved == 0:
             return STUCK, steps, violation, -1, -1, clock
         tally[0] -= step * (slope - 0.5 * curvature * step)
-        tally[1] += abs(moved)
+        tally[1] += way
         _mark(i, beta, lo, hi, group, up, down)
         if j < 0:
             _subtract(r, rows[slot_i], moved)

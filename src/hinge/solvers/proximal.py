@@ -1,19 +1,24 @@
 """Proximal point steps by Newton's method in the space of the weights, for linear kernels of few features.
 
-Near a point β⁰ the problem is solved with ‖β − β⁰‖² / 2σ added. For given weights w and multipliers μ its
-variables are then known, β = clip(β⁰ + σ (v − Xw − μ), lo, hi), and what is left is to find the w and μ that fit:
+Near a point β⁰ the problem is solved with Σ (β_t − β⁰_t)² / 2σ_t added. For given weights w and multipliers μ its
+variables are then known, β_t = clip(β⁰_t + σ_t (v_t − x_tᵀw − μ), lo, hi). What is left is to find those that fit:
 
     w = Xᵀβ,   Σ β as it should be in every group.
 
 These are the stationarity conditions of a convex function of as many unknowns as there are features and groups,
 smooth but for kinks, so that Newton's method with a line search finds them in a few steps (Yan & Li 2020). Its
-matrix is I + σ X_JᵀX_J, J being the variables strictly inside their box. The violation left is at most the largest
-change of β divided by σ: σ grows from step to step, and about ten of them reach the tolerance.
+matrix is I + Σ σ_t x_t x_tᵀ over the variables strictly inside their box. The violation left is at most the
+largest change of β_t divided by σ_t: σ grows from step to step, and about ten of them reach the tolerance.
+
+σ_t is inversely proportional to k(x_t, x_t), so that one huge sample does not make the steps of all others short;
+and the multipliers are set anew after every step of Newton's, from the variables they belong to, because such a
+sample would spoil them too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -21,21 +26,33 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from hinge.jit import compiled
 from hinge.optimality import excess_of, multipliers_of
-from hinge.problem import DualProblem, Vector
+from hinge.problem import DualProblem, Vector, shift_for
 from hinge.rounding import UNIT
 from hinge.solvers.run import Run
 from hinge.solvers.state import State
 
-# σ of the first step, in widths of the box for a residual of the size of the violation; and how it grows.
+# σ of the first step, in widths of the box for a residual of the size of the violation; how it grows, and how it
+# grows where few Newton steps were needed. Where a step leads nowhere it was too large by far.
 _FIRST = 0.1
-_GROWTH = 4.0
+_GROWTH, _FAST_GROWTH = 4.0, 16.0
+_FEW_NEWTON_STEPS = 3
+_RETREAT = 1e-3
+_MOST_RETREATS = 5
 
 # A step is solved to this share of what its σ leaves of the violation, and of the tolerance.
 _INNER_SHARE = 0.5
 
 # Beyond so many steps something is wrong; block decomposition takes over.
-_MOST_STEPS = 20
+_MOST_STEPS = 60
 _MOST_NEWTON_STEPS = 40
+_NEWTON_PATIENCE = 10
+
+# Samples much smaller than most are taken for larger ones: their variables would jump from bound to bound.
+_LEAST_SIZE = 1e-4
+
+# Variables that take up what rounding left of a sum, and what may be left of it then.
+_ABSORBERS = 3
+_SUM_ERROR = 1e-13
 
 # The line search ends where the slope has fallen to this share.
 _SLOPE_SHARE = 0.3
@@ -47,8 +64,8 @@ _ROUNDING_SHARE = 0.1
 # Weights and variables fit where what is left is the effect of so many units in the last place of all variables.
 _ULPS = 8.0
 
-# Keeps the matrix positive where all variables of a group rest at bounds.
-_RIDGE = 1e-9
+# Keeps the matrix positive where a group's variables span a direction that the features have too.
+_RIDGE = 1e-12
 
 
 def proximal_steps(state: State, tol: float, run: Run) -> None:
@@ -61,28 +78,38 @@ def proximal_steps(state: State, tol: float, run: Run) -> None:
     """
     violation = state.violation()
     width = float(np.max(state.problem.hi - state.problem.lo))
+    sizes = _sizes(state)
     sigma = _FIRST * width / violation if violation > 0 else 1.0
     everyone = np.arange(state.problem.n_variables)
-    problem = _with_sums_of(state)
+    problem, n_retreats = _with_sums_of(state), 0
     for _ in range(_MOST_STEPS):
         if violation <= tol:
             return
-        step = _Step(state, sigma)
-        try:
-            is_solved = step.solve(_INNER_SHARE * max(tol, min(width / sigma, violation)), violation, run)
-        except LinAlgError:
-            is_solved = False
+        step = _Step(state, problem, sigma / sizes)
+        with suppress(LinAlgError):
+            step.solve(_INNER_SHARE * tol, violation, run)
         before = state.beta.copy(), state.residual.copy()
-        change = state.move(everyone, problem.near(step.beta))
-        if change > 0:  # weights that do not fit yet
+        change = state.move(everyone, step.feasible())
+        if change > 0:  # weights that do not fit
             state.beta[:], state.residual[:] = before
-            change = 0.0
-        run.count(step.n_newton, change)
+        run.count(step.n_newton, min(change, 0.0))
         state.sharpen(tol)
-        if not is_solved:
+        if change < 0:
+            sigma *= _FAST_GROWTH if step.n_newton <= _FEW_NEWTON_STEPS else _GROWTH
+        elif n_retreats < _MOST_RETREATS:
+            n_retreats += 1
+            sigma *= _RETREAT
+        else:
             return
         violation = state.violation()
-        sigma *= _GROWTH
+
+
+def _sizes(state: State) -> Vector:
+    """k(x, x) of each variable's sample, in units of their median."""
+    diagonal = state.gram.diagonal
+    unit = max(float(np.median(diagonal)), _LEAST_SIZE * float(diagonal.mean()), np.finfo(np.float64).tiny)
+    sizes = diagonal / unit
+    return np.tile(np.maximum(sizes, _LEAST_SIZE), state.problem.n_variables // state.problem.n_samples)
 
 
 def _with_sums_of(state: State) -> DualProblem:
@@ -107,33 +134,58 @@ class _Step:
         Newton steps taken.
     """
 
-    def __init__(self, state: State, sigma: float) -> None:
-        problem = state.problem
-        self.problem, self.gram, self.sigma = problem, state.gram, sigma
+    def __init__(self, state: State, problem: DualProblem, rate: Vector) -> None:
+        self.problem, self.gram, self.rate = problem, state.gram, rate
         self.origin = state.beta.copy()
         self.weights = np.zeros(self.gram.samples.n_features)
         self.n_newton = 0
         self._members = [np.flatnonzero(problem.group == g) for g in range(problem.n_groups)]
-        self._reach = float(np.sqrt(self.gram.magnitude))
+        lengths = np.sqrt(np.maximum(self.gram.diagonal, np.finfo(np.float64).tiny))
+        self._lengths = np.tile(lengths, problem.n_variables // problem.n_samples)
         multipliers = multipliers_of(problem, state.beta, state.residual)
-        self.goal = self.origin + sigma * excess_of(problem, state.residual, multipliers)
-        self.beta = np.clip(self.goal, problem.lo, problem.hi)
+        self._set_goal(self.origin + rate * excess_of(problem, state.residual, multipliers))
 
-    def solve(self, accuracy: float, violation: float, run: Run) -> bool:
-        """Take Newton steps until weights and variables fit; return whether they do."""
-        d = len(self.weights)
+    def _set_goal(self, goal: Vector) -> None:
+        """Set the variables that belong to ``goal``, with multipliers for which their sums are right."""
+        problem = self.problem
+        for members, target in zip(self._members, problem.sums, strict=True):
+            box = problem.lo[members], problem.hi[members]
+            goal[members] -= self.rate[members] * shift_for(goal[members], *box, self.rate[members], float(target))
+        self.goal = goal
+        self.beta = np.clip(goal, problem.lo, problem.hi)
+
+    def feasible(self) -> Vector:
+        """Return the variables with what rounding left of their sums put where it does least harm."""
+        problem, beta = self.problem, self.beta.copy()
+        for members, target in zip(self._members, problem.sums, strict=True):
+            inside = members[(beta[members] > problem.lo[members]) & (beta[members] < problem.hi[members])]
+            for t in inside[np.argsort(-self.rate[inside], kind="stable")[:_ABSORBERS]]:
+                lack = float(target - beta[members].sum())
+                beta[t] = min(max(beta[t] + lack, problem.lo[t]), problem.hi[t])
+            if abs(target - beta[members].sum()) > _SUM_ERROR * float(np.abs(beta[members]).sum()):
+                return problem.near(beta)
+        return beta
+
+    def solve(self, accuracy: float, violation: float, run: Run) -> None:
+        """Take Newton steps until weights and variables fit, or no better than before."""
+        d, longest = len(self.weights), float(self._lengths.max())
+        least, vain = np.inf, 0
         for _ in range(min(_MOST_NEWTON_STEPS, run.steps_left)):
-            gradient = self._gradient(accuracy)
-            misfit = self._reach * float(np.linalg.norm(gradient[:d]))
-            misfit = max(misfit, self._reach**2 * float(np.abs(gradient[d:]).sum()))
-            if misfit <= max(accuracy, _ULPS * UNIT * self._reach**2 * float(np.linalg.norm(self.beta))):
-                return True
+            # What the step leaves of the violation in any case; like the misfit, in units of a sample's length.
+            left = float(np.max(np.abs(self.beta - self.origin) / (self.rate * self._lengths)))
+            wanted = max(_INNER_SHARE * left, accuracy / longest)
+            gradient = self._gradient(wanted * longest)
+            misfit = float(np.linalg.norm(gradient[:d]))
+            if misfit <= max(wanted, _ULPS * UNIT * float(np.linalg.norm(self.beta * self._lengths))):
+                return
+            least, vain = (misfit, 0) if misfit < 0.5 * least else (least, vain + 1)
+            if vain > _NEWTON_PATIENCE:
+                return
             run.check(violation, self.problem.n_samples)
             step = self._newton_step(gradient)
             if not self._move(step, float(np.dot(gradient, step))):
-                return False
+                return
             self.n_newton += 1
-        return False
 
     def _gradient(self, accuracy: float) -> Vector:
         moved = self.beta - self.origin
@@ -146,19 +198,22 @@ class _Step:
         return np.concatenate([misfit, [-moved[members].sum() for members in self._members]])
 
     def _newton_step(self, gradient: Vector) -> Vector:
-        problem, d = self.problem, len(self.weights)
+        problem, d, n = self.problem, len(self.weights), self.problem.n_samples
         inside = np.flatnonzero((self.goal > problem.lo) & (self.goal < problem.hi))
         matrix = np.zeros((len(gradient), len(gradient)))
-        matrix[:d, :d] = self.sigma * self.gram.moments(inside % problem.n_samples)
+        matrix[:d, :d] = self.gram.moments(inside % n, self.rate[inside])
         matrix[np.arange(d), np.arange(d)] += 1.0
-        for g in range(problem.n_groups):
-            mine = inside[problem.group[inside] == g] % problem.n_samples
-            matrix[d + g, :d] = self.sigma * self.gram.weights(
-                np.bincount(mine, minlength=problem.n_samples).astype(np.float64)
-            )
-            matrix[d + g, d + g] = self.sigma * (max(len(mine), 1.0) + _RIDGE * len(problem.v))
+        for g, members in enumerate(self._members):
+            mine = inside[problem.group[inside] == g]
+            matrix[d + g, :d] = self.gram.weights(np.bincount(mine % n, self.rate[mine], n).astype(np.float64))
+            total = float(self.rate[mine].sum()) if len(mine) else float(self.rate[members].max())
+            matrix[d + g, d + g] = (1 + _RIDGE) * total
+        # A diagonal of ones: features differ by many decades, and a factor is as exact as their scales agree.
+        scale = 1 / np.sqrt(matrix.diagonal())
+        matrix *= scale
+        matrix *= scale[:, None]
         factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
-        return -cho_solve(factor, gradient, check_finite=False)
+        return -scale * cho_solve(factor, scale * gradient, check_finite=False)
 
     def _move(self, step: Vector, slope: float) -> bool:
         """Go along ``step`` to where its slope has nearly vanished; return False if that is nowhere."""
@@ -171,15 +226,14 @@ class _Step:
         growth = float(np.dot(direction, direction))
 
         def slope_at(length: float) -> float:
-            fitting = clipped_dot(self.goal, falling, -self.sigma * length, problem.lo, problem.hi)
+            fitting = clipped_dot(self.goal, falling, self.rate, -length, problem.lo, problem.hi)
             return own + length * growth - fitting
 
         length = _root(slope_at, slope)
         if length <= 0:
             return False
         self.weights = self.weights + length * direction
-        self.goal -= self.sigma * length * falling
-        np.clip(self.goal, problem.lo, problem.hi, out=self.beta)
+        self._set_goal(self.goal - self.rate * (length * falling))
         return True
 
 
@@ -208,9 +262,9 @@ def _root(slope_at: Callable[[float], float], slope: float) -> float:
 
 
 @compiled
-def clipped_dot(goal: Vector, falling: Vector, factor: float, lo: Vector, hi: Vector) -> float:
-    """Dot product of ``falling`` with clip(goal + factor · falling, lo, hi)."""
+def clipped_dot(goal: Vector, falling: Vector, rate: Vector, factor: float, lo: Vector, hi: Vector) -> float:
+    """Dot product of ``falling`` with clip(goal + factor · rate · falling, lo, hi)."""
     total = 0.0
     for t in range(goal.shape[0]):
-        total += falling[t] * min(max(goal[t] + factor * falling[t], lo[t]), hi[t])
+        total += falling[t] * min(max(goal[t] + factor * rate[t] * falling[t], lo[t]), hi[t])
     return total

@@ -20,6 +20,7 @@ from hinge.report import Status
 from hinge.samples import Index
 from hinge.solvers.block import solve_block
 from hinge.solvers.lagging import Lagging
+from hinge.solvers.one_set import solve_one_set
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.smo import no_pair, solve_smo
 from hinge.solvers.state import State
@@ -88,7 +89,7 @@ class ActiveSet:
         step = whole.problem.coefficients(self._beta) - before
         moved = self._distance(step)
         self._hand_over()
-        whole.note_steps(float(np.abs(step).sum()))
+        whole.note_steps(float(np.dot(np.abs(step), whole.gram.lengths)))
         whole.drift = max(whole.drift, self.part.drift)
         waiting = np.setdiff1d(np.arange(whole.gram.n), self.samples, assume_unique=True)
         if lagging is not None and np.isfinite(moved):
@@ -140,7 +141,9 @@ def shrinking_block(state: State, tol: float, run: Run) -> None:
         As `solve_block`.
     """
     one_set = run.settings.sizes.one_set
-    if not run.settings.shrinking or state.problem.n_variables <= one_set:
+    if state.problem.n_variables <= one_set:
+        return solve_one_set(state, tol, run)
+    if not run.settings.shrinking:
         return solve_block(state, tol, run)
     if not state.beta.any():
         _solve_subset_first(state, tol, run)

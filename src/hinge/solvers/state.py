@@ -99,7 +99,7 @@ class State:
         before = self.residual[changed]
         self.beta[changed] = new[moved]
         self.residual.reshape(-1, self.problem.n_samples)[...] -= product
-        self.note_steps(float(np.abs(step).sum()))
+        self.note_steps(float(np.dot(np.abs(step), self.gram.lengths[changed % self.problem.n_samples])))
         return float(-0.5 * np.dot(step, before + self.residual[changed]))
 
     def adopt(self, beta: Vector) -> float:
@@ -112,16 +112,16 @@ class State:
         coefficients = problem.coefficients(beta)
         image = self.gram.product(coefficients)
         residual = (problem.v.reshape(-1, problem.n_samples) - image).ravel()
-        if objective_of(problem, beta, residual) <= self.objective():
-            self.beta[:], self.residual[:] = beta, residual
+        if self.is_stale or objective_of(problem, beta, residual) <= self.objective():
+            self.beta[:], self.residual[:], self.is_stale = beta, residual, False
             self.note_reference(self.gram.rounding(coefficients))
         return self.violation()
 
     def note_steps(self, length: float) -> None:
-        """Account for the rounding that steps of this total length left in the residual."""
+        """Account for the rounding that steps left in the residual; their ``length`` is Σ |δ| √k(x, x)."""
         is_single = self.gram.precision == "single" and not self.gram.through_weights
         error = SINGLE_ERROR if is_single else _DOUBLE_ERROR
-        self.drift += error * length * self.gram.magnitude
+        self.drift += error * length * float(np.sqrt(self.gram.magnitude))
 
     def is_lost(self, violation: float) -> bool:
         """Whether the violation has sunk into what rounding has probably done to the residual."""
