@@ -235,6 +235,6 @@ def test_largest_gain_is_the_best_of_all_pairs():
     lo, hi = np.zeros(4), np.full(4, 10.0)
     for beta_2, gain, partner in ((5.0, 12.5 / 4, 2), (0.1, 2.0, 1)):
         beta = np.array([1.0, 5.0, beta_2, 0.0])
-        arguments = (0, case.row, case.diagonal, beta, case.r, lo, hi, 1e-12)
+        arguments = (0, case.row, case.diagonal, beta, case.r, lo, hi)
         assert _largest_gain(*arguments) == pytest.approx((gain, 5.0))
         assert _best_partner(*arguments) == partner

@@ -18,8 +18,7 @@ _LEAST_SHARE, _LEAST = ROUNDING * float(np.finfo(np.float64).eps), float(np.finf
 @compiled
 def curvature_of(own: float, other: float, between: float) -> float:
     """k(x, x) + k(y, y) − 2k(x, y), at least what rounding may have left of it."""
-    total = own + other
-    return larger(total - 2.0 * between, _LEAST_SHARE * abs(total) + _LEAST)
+    return larger(own + other - 2.0 * between, _LEAST_SHARE * (abs(own) + abs(other)) + _LEAST)
 
 
 @compiled

@@ -72,7 +72,7 @@ def conduct(
     if state.is_stale:
         _rebuild_in_time(state)
     if status in (Status.STALLED, Status.ITERATION_LIMIT) and _may_be_above(state, first):
-        _choose_better(state, beta, run.settings.tol)
+        _go_back(state, beta, run.settings.tol)
     return state, status
 
 
@@ -83,15 +83,17 @@ def _may_be_above(state: State, objective: float) -> bool:
     return not state.objective() + 0.5 * float(np.dot(magnitudes, rounding + state.drift)) <= objective
 
 
-def _choose_better(state: State, start: Vector, tol: float) -> None:
-    """Compute the residuals of this point and of the start as exactly as needed, and go where it is lower."""
-    points = []
-    for beta in (start, state.beta.copy()):
-        residual, error = exact_residual(state.problem, state.gram, beta, np.arange(state.gram.n), tol)
-        points.append((objective_of(state.problem, beta, residual.ravel()), beta, residual.ravel(), error))
-    _, state.beta[:], state.residual[:], error = min(points, key=lambda point: point[0])
+def _go_back(state: State, start: Vector, tol: float) -> None:
+    """Go to the lowest point between the start and this one, by residuals as exact as needed."""
+    problem, everyone = state.problem, np.arange(state.gram.n)
+    way, (first, error) = state.beta - start, exact_residual(problem, state.gram, start, everyone, tol)
+    last, error_of_last = exact_residual(problem, state.gram, state.beta, everyone, tol)
+    fall, rise = float(np.dot(way, first.ravel())), float(np.dot(way, last.ravel()))
+    share = 1.0 if rise >= 0 else fall / (fall - rise) if fall > 0 else 0.0
+    state.beta[:] = np.clip(start + share * way, problem.lo, problem.hi)
+    state.residual[:] = ((1 - share) * first + share * last).ravel()
     state.lagging = None
-    state.note_reference(error)
+    state.note_reference(np.maximum(error, error_of_last))
 
 
 def _rebuild_residual(state: State) -> None:

@@ -30,6 +30,10 @@ CONVERGED, NEEDS_ROWS, STEP_LIMIT, STUCK, UNBOUNDED = 0, 1, 2, 3, 4
 # document eq. 3.23 has a small number in its place, whatever the scale of the kernel.)
 ROUNDING = 4.0
 
+# Pairs are compared by what they would gain without a box. Of a flat one that would be without limit: its
+# curvature counts as this share of its first two terms, as in LIBSVM.
+_FLAT = 1e-12
+
 # The second stopping test of Glasmachers & Igel: when no pair that shares a variable with the last one violates by
 # this share of the tolerance, maximum gain is at its end. The paper looks at the length of the step, which
 # depends on the scale of K and C. If the shared variable is free, the whole violation is then below the tolerance.
@@ -65,16 +69,18 @@ def pair_step(gradient: float, curvature: float, room_i: float, room_j: float) -
 
 
 @compiled
-def _curvature(i: int, j: int, n: int, row_i: Any, diagonal: Any, rounding: float, room: float) -> float:
-    """Curvature of the objective along β_i += δ, β_j −= δ, at least its rounding.
+def _curvature(
+    i: int, j: int, n: int, row_i: Any, diagonal: Any, rounding: float, room: float
+) -> tuple[float, float]:
+    """Curvature of the objective along β_i += δ, β_j −= δ; the same, but at least its rounding.
 
-    Zero where a sample has both variables, and where nothing ends a step that is flat but for rounding.
+    The latter is zero where a sample has both variables, and where nothing ends a step that is flat or nearly so.
     """
     value = diagonal[i % n] + diagonal[j % n] - 2.0 * row_i[j % n]
     least = rounding * (abs(diagonal[i % n]) + abs(diagonal[j % n]))
     if value > least:
-        return value
-    return 0.0 if room == np.inf or i % n == j % n else least
+        return value, value
+    return max(value, 0.0), 0.0 if room == np.inf or i % n == j % n else least
 
 
 @compiled
@@ -140,8 +146,8 @@ def _second_order(
     n = row.shape[0]
     best, place = row.dtype.type(0), 0
     nothing = row.dtype.type(0)
-    share, least = row.dtype.type(rounding), np.finfo(row.dtype).tiny
-    own, highest = diagonal[i % n], r.dtype.type(top)
+    share, least = row.dtype.type(max(rounding, _FLAT)), np.finfo(row.dtype).tiny
+    own, own_size, highest = diagonal[i % n], abs(diagonal[i % n]), r.dtype.type(top)
     for first in range(0, r.shape[0], n):
         for begin in range(0, n, _SEARCHED):
             end = min(begin + _SEARCHED, n)
@@ -151,9 +157,9 @@ def _second_order(
             largest = row.dtype.type(0)
             for t in range(part.shape[0]):
                 gradient = larger(row.dtype.type(highest - (part[t] + marks[t])), nothing)
-                total = own + own_values[t]
-                curvature = larger(total - values[t] - values[t], share * abs(total) + least)
-                value = gradient * (gradient / curvature)  # in this order: a square could overflow
+                size = own_size + abs(own_values[t])
+                curvature = larger(own + own_values[t] - values[t] - values[t], share * size + least)
+                value = gradient * gradient / curvature
                 marked_score[t] = value
                 largest = larger(largest, value)
             if largest > best:
@@ -199,8 +205,8 @@ def _best_partner(
                 fall = larger(part[t] + part_up[t] - here, 0.0)
                 room = smaller(grows, at[t] - low[t]) if rise > 0 else smaller(falls, high[t] - at[t])
                 slope = rise + fall
-                total = own + own_values[t]
-                curvature = larger(total - 2.0 * values[t], rounding * abs(total) + least)
+                size = abs(own) + abs(own_values[t])
+                curvature = larger(own + own_values[t] - 2.0 * values[t], rounding * size + least)
                 step = smaller(slope / curvature, room)
                 gain = step * (slope - 0.5 * curvature * step)
                 gains[t] = gain
@@ -419,8 +425,8 @@ def optimise(
             way = abs(moved) * np.sqrt(abs(diagonal[i % n]))
         else:
             slope, room_i, room_j = float(r[i] - r[j]), hi[i] - beta[i], beta[j] - lo[j]
-            curvature = _curvature(i, j, n, rows[slot_i], diagonal, rounding, min(room_i, room_j))
-            step = pair_step(slope, curvature, room_i, room_j)
+            curvature, most = _curvature(i, j, n, rows[slot_i], diagonal, rounding, min(room_i, room_j))
+            step = pair_step(slope, most, room_i, room_j)
             moved, way = 0.0, 0.0
             if np.isfinite(step):
                 moved, fallen = abs(_move(i, step, beta, lo, hi)), abs(_move(j, -step, beta, lo, hi))

@@ -10,9 +10,9 @@ smooth but for kinks, so that Newton's method with a line search finds them in a
 matrix is I + Σ σ_t x_t x_tᵀ over the variables strictly inside their box. The violation left is at most the
 largest change of β_t divided by σ_t: σ grows from step to step, and about ten of them reach the tolerance.
 
-σ_t is inversely proportional to k(x_t, x_t), so that one huge sample does not make the steps of all others short;
-and the multipliers are set anew after every step of Newton's, from the variables they belong to, because such a
-sample would spoil them too.
+σ_t is the same for all but samples that are huge beside the others: theirs is smaller, as k(x_t, x_t) is larger.
+The multipliers are set anew after every step of Newton's, from the variables they belong to, because the residual
+of a huge sample would spoil them for all.
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ from hinge.rounding import UNIT
 from hinge.solvers.run import Run
 from hinge.solvers.state import State
 
-# σ of the first step, in widths of the box for a residual of the size of the violation; how it grows, and how it
-# grows where few Newton steps were needed. Where a step leads nowhere it was too large by far.
-_FIRST = 0.1
+# σ of the first step, in widths of the box for a residual of the size of the violation, and at most in units of
+# 1 / k(x, x) of most samples; how it grows, and how where few Newton steps were needed. Where a step leads nowhere
+# it was too large by far.
+_FIRST, _MOST_FIRST = 0.1, 1e6
 _GROWTH, _FAST_GROWTH = 4.0, 16.0
 _FEW_NEWTON_STEPS = 3
 _RETREAT = 1e-3
-_MOST_RETREATS = 5
+_MOST_RETREATS = 8
 
 # A step is solved to this share of what its σ leaves of the violation, and of the tolerance.
 _INNER_SHARE = 0.5
@@ -45,10 +46,13 @@ _INNER_SHARE = 0.5
 # Beyond so many steps something is wrong; block decomposition takes over.
 _MOST_STEPS = 60
 _MOST_NEWTON_STEPS = 40
-_NEWTON_PATIENCE = 10
 
-# Samples much smaller than most are taken for larger ones: their variables would jump from bound to bound.
-_LEAST_SIZE = 1e-4
+# A sample is huge if its k(x, x) is so many times as large as this share of the samples have it at most.
+_HUGE, _MOST = 1e3, 0.9
+_LEAST_USUAL = 1e-290
+
+# Passes over all variables in which the shift that their sum needs must be found.
+_MOST_PASSES = 8
 
 # Variables that take up what rounding left of a sum, and what may be left of it then.
 _ABSORBERS = 3
@@ -78,16 +82,20 @@ def proximal_steps(state: State, tol: float, run: Run) -> None:
     """
     violation = state.violation()
     width = float(np.max(state.problem.hi - state.problem.lo))
-    sizes = _sizes(state)
-    sigma = _FIRST * width / violation if violation > 0 else 1.0
+    usual = max(float(np.quantile(state.gram.diagonal, _MOST)), _LEAST_USUAL)
+    sizes = np.maximum(state.gram.diagonal / (_HUGE * usual), 1.0)
+    sizes = np.tile(sizes, state.problem.n_variables // state.problem.n_samples)
+    sigma = min(_FIRST * width / violation, _MOST_FIRST / usual) if violation > 0 else 1.0
     everyone = np.arange(state.problem.n_variables)
     problem, n_retreats = _with_sums_of(state), 0
     for _ in range(_MOST_STEPS):
         if violation <= tol:
             return
         step = _Step(state, problem, sigma / sizes)
-        with suppress(LinAlgError):
+        with suppress(LinAlgError), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             step.solve(_INNER_SHARE * tol, violation, run)
+        if not np.isfinite(step.beta).all():
+            return
         before = state.beta.copy(), state.residual.copy()
         change = state.move(everyone, step.feasible())
         if change > 0:  # weights that do not fit
@@ -102,14 +110,6 @@ def proximal_steps(state: State, tol: float, run: Run) -> None:
         else:
             return
         violation = state.violation()
-
-
-def _sizes(state: State) -> Vector:
-    """k(x, x) of each variable's sample, in units of their median."""
-    diagonal = state.gram.diagonal
-    unit = max(float(np.median(diagonal)), _LEAST_SIZE * float(diagonal.mean()), np.finfo(np.float64).tiny)
-    sizes = diagonal / unit
-    return np.tile(np.maximum(sizes, _LEAST_SIZE), state.problem.n_variables // state.problem.n_samples)
 
 
 def _with_sums_of(state: State) -> DualProblem:
@@ -140,8 +140,7 @@ class _Step:
         self.weights = np.zeros(self.gram.samples.n_features)
         self.n_newton = 0
         self._members = [np.flatnonzero(problem.group == g) for g in range(problem.n_groups)]
-        lengths = np.sqrt(np.maximum(self.gram.diagonal, np.finfo(np.float64).tiny))
-        self._lengths = np.tile(lengths, problem.n_variables // problem.n_samples)
+        self._lengths = np.tile(self.gram.lengths, problem.n_variables // problem.n_samples)
         multipliers = multipliers_of(problem, state.beta, state.residual)
         self._set_goal(self.origin + rate * excess_of(problem, state.residual, multipliers))
 
@@ -150,7 +149,10 @@ class _Step:
         problem = self.problem
         for members, target in zip(self._members, problem.sums, strict=True):
             box = problem.lo[members], problem.hi[members]
-            goal[members] -= self.rate[members] * shift_for(goal[members], *box, self.rate[members], float(target))
+            shift = near_shift(goal[members], *box, self.rate[members], float(target))
+            if np.isnan(shift):
+                shift = shift_for(goal[members], *box, self.rate[members], float(target))
+            goal[members] -= self.rate[members] * shift
         self.goal = goal
         self.beta = np.clip(goal, problem.lo, problem.hi)
 
@@ -167,19 +169,14 @@ class _Step:
         return beta
 
     def solve(self, accuracy: float, violation: float, run: Run) -> None:
-        """Take Newton steps until weights and variables fit, or no better than before."""
+        """Take Newton steps until weights and variables fit, or as far as they lead."""
         d, longest = len(self.weights), float(self._lengths.max())
-        least, vain = np.inf, 0
         for _ in range(min(_MOST_NEWTON_STEPS, run.steps_left)):
-            # What the step leaves of the violation in any case; like the misfit, in units of a sample's length.
-            left = float(np.max(np.abs(self.beta - self.origin) / (self.rate * self._lengths)))
-            wanted = max(_INNER_SHARE * left, accuracy / longest)
-            gradient = self._gradient(wanted * longest)
-            misfit = float(np.linalg.norm(gradient[:d]))
-            if misfit <= max(wanted, _ULPS * UNIT * float(np.linalg.norm(self.beta * self._lengths))):
-                return
-            least, vain = (misfit, 0) if misfit < 0.5 * least else (least, vain + 1)
-            if vain > _NEWTON_PATIENCE:
+            left = float(np.max(np.abs(self.beta - self.origin) / self.rate))  # of the violation, in any case
+            wanted = max(_INNER_SHARE * left, accuracy)
+            gradient = self._gradient(wanted)
+            misfit = longest * float(np.linalg.norm(gradient[:d]))
+            if misfit <= max(wanted, _ULPS * UNIT * longest * float(np.linalg.norm(self.beta * self._lengths))):
                 return
             run.check(violation, self.problem.n_samples)
             step = self._newton_step(gradient)
@@ -259,6 +256,33 @@ def _root(slope_at: Callable[[float], float], slope: float) -> float:
         else:
             low, low_slope = length, here
     return low
+
+
+@compiled
+def near_shift(goal: Vector, lo: Vector, hi: Vector, rate: Vector, target: float) -> float:
+    """As `shift_for`, by Newton's method from a shift of nought; NaN where that is not near enough."""
+    shift, low, high = 0.0, -np.inf, np.inf
+    for _ in range(_MOST_PASSES):
+        total, size, slope = 0.0, 0.0, 0.0
+        for t in range(goal.shape[0]):
+            value = goal[t] - shift * rate[t]
+            clipped = min(max(value, lo[t]), hi[t])
+            total += clipped
+            size += abs(clipped)
+            slope += rate[t] if clipped == value else 0.0
+        excess = total - target
+        if abs(excess) <= _SUM_ERROR * size:
+            return shift
+        if excess > 0:
+            low = shift
+        else:
+            high = shift
+        if slope <= 0:
+            return np.nan
+        shift += excess / slope
+        if not low < shift < high:
+            return np.nan
+    return np.nan
 
 
 @compiled
