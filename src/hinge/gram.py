@@ -430,7 +430,7 @@ class Gram:
         if source.through_weights and isinstance(samples, DenseSamples) and samples.n_features <= self.n:
             features: Floats | None = samples.panel(np.arange(self.n) if index is None else index, np.float64)
         else:
-            matrix = self._matrix
+            matrix = self.matrix
             features = features_of(matrix) if matrix is not None and matrix.dtype == np.float64 else None
         if features is None:
             return None
