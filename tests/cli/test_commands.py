@@ -391,14 +391,14 @@ def test_programs_and_pipes(two_classes, tmp_path):
 WAITS_AT_EACH_STEP = """
 import sys
 import hinge.cli
-from hinge.progress import Watch
+from hinge.solvers.run import Run
 
-def step(watch, number, progress, go_on=Watch.step):
+def check(run, violation, n_active, go_on=Run.check):
     print("a step", flush=True)
     sys.stdin.read()
-    return go_on(watch, number, progress)
+    go_on(run, violation, n_active)
 
-Watch.step = step
+Run.check = check
 sys.exit(hinge.cli.main())
 """
 

@@ -30,6 +30,8 @@ KERNELS = ("linear", "linear", "poly", "rbf", "rbf", "sigmoid", "laplacian", "ch
 STORAGES = ("dense64", "dense64", "dense32", "csr", "bits", "precomputed", "callable")
 SCALES = ("plain", "global", "row", "column", "offset", "cell", "columns")
 
+_EPS = np.finfo(np.longdouble).eps
+
 # Steps after which scikit-learn's point is taken as it is.
 SKLEARN_STEPS = 30_000
 
@@ -204,7 +206,7 @@ class Hostile:
                 K = np.abs(self.extended) + (
                     k.gamma * np.abs(self.X @ self.X.T) if self.kernel == "sigmoid" else 0
                 )
-            bound = 8 * (self.d + self.n + 20) * np.finfo(np.longdouble).eps * (K @ c).max()
+            bound = 8 * (self.d + self.n + 20) * _EPS * (K @ c).max()
         return float(bound) if np.isfinite(bound) else np.inf
 
     def theirs(self) -> np.ndarray | None:
@@ -282,13 +284,14 @@ def check(case: Hostile) -> str:
 
 
 def _objective(case: Hostile, problem: DualProblem, truth: exact.Truth, beta: np.ndarray) -> float:
-    c = problem.coefficients(beta).astype(np.longdouble)
+    wide = beta.astype(np.longdouble)
+    c = wide.reshape(-1, case.n).sum(axis=0)
     with np.errstate(over="ignore", invalid="ignore"):
-        value = 0.5 * c @ (case.extended @ c) - problem.v.astype(np.longdouble) @ beta.astype(np.longdouble)
-        bound = case.rounding(problem, beta) * float(np.abs(c).sum())
-    if np.isfinite(value) and bound <= 1e-6 * abs(value):
-        return float(value)
-    return truth.objective(beta)
+        value = 0.5 * c @ (case.extended @ c) - problem.v @ wide
+        bound = case.rounding(problem, beta) * np.abs(c).sum() + len(beta) * _EPS * (
+            np.abs(problem.v) @ np.abs(wide)
+        )
+    return float(value) if np.isfinite(value) and bound <= 1e-6 * abs(value) else truth.objective(beta)
 
 
 def _is_feasible(problem: DualProblem, beta: np.ndarray) -> bool:
