@@ -148,9 +148,7 @@ def test_a_run_without_a_step_does_not_replace_a_model(hinge, tmp_path, monkeypa
     model = tmp_path / "model"
     kinds = {"regression": ["-s", "3"], "cross-validation": ["-v", "2"]}
     words = ["train", "-q", *kinds.get(kind, []), "--time-limit", "1e-300", tmp_path / "data", model]
-    monkeypatch.setattr(
-        run, "_LEAST_SECONDS", 0.0
-    )  # the time is up at once, as after kernel values that take long
+    monkeypatch.setattr(run, "_LEAST_SECONDS", 0.0)  # the time is up at once
     if kind == "cross-validation":
         assert hinge(*words).code == 0
         assert not model.exists()
