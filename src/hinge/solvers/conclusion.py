@@ -85,15 +85,20 @@ def _may_be_above(state: State, objective: float) -> bool:
 
 def _go_back(state: State, start: Vector, tol: float) -> None:
     """Go to the lowest point between the start and this one, by residuals as exact as needed."""
-    problem, everyone = state.problem, np.arange(state.gram.n)
-    way, (first, error) = state.beta - start, exact_residual(problem, state.gram, start, everyone, tol)
-    last, error_of_last = exact_residual(problem, state.gram, state.beta, everyone, tol)
+    problem, gram, everyone = state.problem, state.gram, np.arange(state.gram.n)
+    way, (first, error) = state.beta - start, exact_residual(problem, gram, start, everyone, tol)
+    last, _ = exact_residual(problem, gram, state.beta, everyone, tol)
     fall, rise = float(np.dot(way, first.ravel())), float(np.dot(way, last.ravel()))
     share = 1.0 if rise >= 0 else fall / (fall - rise) if fall > 0 else 0.0
-    state.beta[:] = np.clip(start + share * way, problem.lo, problem.hi)
-    state.residual[:] = ((1 - share) * first + share * last).ravel()
+    between = np.clip(start + share * way, problem.lo, problem.hi)
+    residual, error_between = exact_residual(problem, gram, between, everyone, tol)
+    # A point between the two is rounded to doubles: even that may take it above the start.
+    if objective_of(problem, between, residual.ravel()) <= objective_of(problem, start, first.ravel()):
+        state.beta[:], state.residual[:], error = between, residual.ravel(), error_between
+    else:
+        state.beta[:], state.residual[:] = start, first.ravel()
     state.lagging = None
-    state.note_reference(np.maximum(error, error_of_last))
+    state.note_reference(error)
 
 
 def _rebuild_residual(state: State) -> None:
