@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
-from strategies import FORMULATIONS, STORAGES, cases
 
 from hinge import Gram, Kernel, certificate
 from hinge.formulations import c_svc
 from reference import duality_gap, minimise, objective, rounding, violation
+from strategies import FORMULATIONS, STORAGES, cases
 
 BOUNDED = tuple(f for f in FORMULATIONS if f != "hard_margin")
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from strategies import Case
 
 from hinge import Gram, Kernel, Settings, solve
 from hinge.formulations import c_svc
 from reference import assert_solved, violation
+from strategies import Case
 
 ROOT3 = np.sqrt(3.0)
 Q = np.array([[2, ROOT3, 1, ROOT3], [ROOT3, 4, ROOT3, 3], [1, ROOT3, 2, ROOT3], [ROOT3, 3, ROOT3, 4]])
