@@ -411,13 +411,20 @@ class Gram:
         twin.cache_bytes = max(self.cache_bytes - values.nbytes, 1)
         return twin
 
+    @property
+    def has_features(self) -> bool:
+        """Whether a weight vector can be had from the data itself, of no more features than samples."""
+        source, _ = self._source
+        samples = source.samples
+        return source.through_weights and isinstance(samples, DenseSamples) and samples.n_features <= self.n
+
     def with_weights(self, *, centered: bool) -> Gram | None:
         """Return a Gram matrix of the same values that has a weight vector: by its data, or a factor of it.
 
         Parameters
         ----------
         centered : bool
-            Whether samples may be seen from their mean, which adds a constant to every row and column of K. That
+            Whether samples may be seen from their median, which adds a constant to every row and column of K. That
             changes nothing for coefficients that sum to zero, and spares them what all samples share.
 
         Returns
@@ -426,9 +433,9 @@ class Gram:
             None where kernel values are single, or not those of a positive semi-definite kernel.
         """
         source, index = self._source
-        samples = source.samples
-        if source.through_weights and isinstance(samples, DenseSamples) and samples.n_features <= self.n:
-            features: Floats | None = samples.panel(np.arange(self.n) if index is None else index, np.float64)
+        if self.has_features:
+            everyone = np.arange(self.n) if index is None else index
+            features: Floats | None = source.samples.panel(everyone, np.float64)
         else:
             matrix = self.matrix
             features = features_of(matrix) if matrix is not None and matrix.dtype == np.float64 else None
@@ -436,7 +443,7 @@ class Gram:
             return None
         twin, linear = object.__new__(Gram), Kernel("linear")
         twin._share_with(self)
-        rows = DenseSamples(features - features.mean(axis=0) if centered else features)
+        rows = DenseSamples(features - np.median(features, axis=0) if centered else features)
         twin.diagonal = linear.of_self(rows)
         twin._set(rows, linear, np.float64, linear.statistic)
         return twin

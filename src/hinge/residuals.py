@@ -79,6 +79,14 @@ def exact_residual(
     return residual, error
 
 
+def objective_at_most(problem: DualProblem, gram: Gram, beta: Vector, tol: float) -> tuple[float, Vector, Vector]:
+    """Return what the objective is at most, whatever rounding did; the residual, and a bound on its error."""
+    residual, error = exact_residual(problem, gram, beta, np.arange(gram.n), tol)
+    terms = problem.v + residual.ravel()
+    sizes = np.tile(error, len(beta) // gram.n) + UNIT * len(beta) * np.abs(terms)
+    return float(0.5 * (np.dot(np.abs(beta), sizes) - np.dot(beta, terms))), residual.ravel(), error
+
+
 def residual_since(
     former: Reference, gram: Gram, beta: Vector, samples: Index, tol: float | Vector
 ) -> tuple[Vector, Vector]:

@@ -62,8 +62,9 @@ def solve_block(state: State, tol: float, run: Run, most_rounds: float = np.inf)
         beta, steps = _solve_inner(state, chosen, inner_tol, run)
         before = state.beta[chosen]
         change = state.move(chosen, beta) + stretch(state)
-        if change > 0 and not is_unbounded(state.problem):
+        if change > 0 and not is_unbounded(state.problem):  # rounding of many steps: fewer of them may do better
             change += state.move(chosen, before)
+            run.effort.burst = max(0.25 * run.effort.burst, _LEAST_BURST)
         rounds += 1
         run.count(steps, change)
         stuck = stuck + 1 if change >= 0 else 0  # steps and residual disagree: rounding rules

@@ -19,7 +19,7 @@ from hinge.optimality import (
 )
 from hinge.problem import DualProblem, Vector
 from hinge.report import MESSAGES, Report, Solution, Status
-from hinge.residuals import exact_residual
+from hinge.residuals import objective_at_most
 from hinge.samples import Index
 from hinge.solvers.exactness import doubt
 from hinge.solvers.run import Run, Stop
@@ -85,20 +85,19 @@ def _may_be_above(state: State, objective: float) -> bool:
 
 def _go_back(state: State, start: Vector, tol: float) -> None:
     """Go to the lowest point between the start and this one, by residuals as exact as needed."""
-    problem, gram, everyone = state.problem, state.gram, np.arange(state.gram.n)
-    way, (first, error) = state.beta - start, exact_residual(problem, gram, start, everyone, tol)
-    last, _ = exact_residual(problem, gram, state.beta, everyone, tol)
-    fall, rise = float(np.dot(way, first.ravel())), float(np.dot(way, last.ravel()))
-    share = 1.0 if rise >= 0 else fall / (fall - rise) if fall > 0 else 0.0
-    between = np.clip(start + share * way, problem.lo, problem.hi)
-    residual, error_between = exact_residual(problem, gram, between, everyone, tol)
-    # A point between the two is rounded to doubles: even that may take it above the start.
-    if objective_of(problem, between, residual.ravel()) <= objective_of(problem, start, first.ravel()):
-        state.beta[:], state.residual[:], error = between, residual.ravel(), error_between
-    else:
-        state.beta[:], state.residual[:] = start, first.ravel()
+    problem, gram, way = state.problem, state.gram, state.beta - start
+    begun, first, error = objective_at_most(problem, gram, start, tol)
+    ended, last, error_of_last = objective_at_most(problem, gram, state.beta, tol)
+    fall, rise = max(float(np.dot(way, first)), 0.0), float(np.dot(way, last))
+    beta, share = state.beta, 1.0 if rise >= 0 else fall / (fall - rise)
+    if share < 1:
+        beta = np.clip(start + share * way, problem.lo, problem.hi)
+        ended, last, error_of_last = objective_at_most(problem, gram, beta, tol)
+    if not ended <= begun:  # a point between the two is rounded to doubles: even that may take it above the start
+        beta, last, error_of_last = start, first, error
+    state.beta[:], state.residual[:] = beta, last
     state.lagging = None
-    state.note_reference(error)
+    state.note_reference(error_of_last)
 
 
 def _rebuild_residual(state: State) -> None:

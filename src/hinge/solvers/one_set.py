@@ -11,18 +11,19 @@ from __future__ import annotations
 import numpy as np
 
 from hinge.report import Status
+from hinge.residuals import objective_at_most
 from hinge.solvers.block import solve_block
 from hinge.solvers.hard_margin import is_unbounded
 from hinge.solvers.proximal import proximal_steps
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.state import State
 
-# Rounds of pair steps and free sets in the first turn; every turn has twice as many as the last.
-_FIRST_ROUNDS = 6
+# Rounds of pair steps and free sets in the first turn, more of few variables; every turn has twice as many.
+_FIRST_ROUNDS, _VARIABLE_ROUNDS = 6, 1000
 
 # A turn is in vain if it leaves more than this share of the violation and takes less than that of the objective.
 _PROGRESS, _FALL = 0.5, 1e-6
-_MOST_VAIN = 2
+_MOST_VAIN = 3
 
 
 def solve_one_set(state: State, tol: float, run: Run) -> None:
@@ -33,30 +34,55 @@ def solve_one_set(state: State, tol: float, run: Run) -> None:
     Stop
         A limit was reached, or no step makes progress.
     """
-    rounds, vain, is_stuck = _FIRST_ROUNDS, 0, False
+    rounds = first = max(_FIRST_ROUNDS, _VARIABLE_ROUNDS // state.problem.n_variables)
+    vain, is_stuck = 0, False
     least, objective = state.violation(), state.objective()
-    twin: State | None = None
+    twin, best = None, _Best(tol)
     while True:
         try:
             solve_block(state, tol, run, rounds)
         except Stop as stop:
             if stop.status is not Status.STALLED:
+                best.restore(state)
                 raise
             is_stuck = True
         violation = state.violation()
         if violation <= tol or run.gap_is_reached(state):
             return
-        if rounds == _FIRST_ROUNDS:
+        if rounds == first:
             twin = _with_weights(state)
+        best.note(state)
         if twin is not None:
             _advance(state, twin, tol, run)
+            best.note(state)
         now = state.objective()
         is_progress = violation <= _PROGRESS * least or objective - now > _FALL * abs(now)
         least, objective = min(least, violation), now
         vain = 0 if is_progress else vain + 1
         if vain >= _MOST_VAIN and (is_stuck or twin is not None):
+            best.restore(state)
             raise Stop(Status.STALLED)
         rounds *= 2
+
+
+class _Best:
+    """The best point at the end of a turn, by objectives that hold whatever rounding did."""
+
+    def __init__(self, tol: float) -> None:
+        self.tol = tol
+        self.objective, self.beta = np.inf, np.empty(0)
+
+    def note(self, state: State) -> None:
+        """Remember the state's point if it is better than all before."""
+        objective, _, _ = objective_at_most(state.problem, state.gram, state.beta, self.tol)
+        if objective < self.objective:
+            self.objective, self.beta = objective, state.beta.copy()
+
+    def restore(self, state: State) -> None:
+        """Go back to the best point if the state is worse now."""
+        if len(self.beta):
+            self.note(state)
+            state.move(np.arange(len(self.beta)), self.beta)
 
 
 def _with_weights(state: State) -> State | None:
@@ -70,11 +96,15 @@ def _with_weights(state: State) -> State | None:
 
 
 def _advance(state: State, twin: State, tol: float, run: Run) -> None:
-    """Take proximal steps from the better of the two points, by the twin's exacter residual, and share it."""
+    """Take proximal steps from the better of the two points, and take over where they lead."""
     tally = run.objective
     twin.adopt(state.beta)
     try:
         proximal_steps(twin, tol, run)
     finally:
+        everyone, before = np.arange(state.problem.n_variables), state.beta.copy()
+        change = state.move(everyone, twin.beta)
+        if change > 0 and not state.gram.has_features:  # a factor is rounded as the matrix is: it knows no better
+            change += state.move(everyone, before)
         run.objective = tally
-        run.count(0, state.move(np.arange(state.problem.n_variables), twin.beta))
+        run.count(0, change)

@@ -82,7 +82,7 @@ def proximal_steps(state: State, tol: float, run: Run) -> None:
     """
     violation = state.violation()
     width = float(np.max(state.problem.hi - state.problem.lo))
-    usual = max(float(np.quantile(state.gram.diagonal, _MOST)), _LEAST_USUAL)
+    usual = max(float(np.quantile(state.gram.diagonal, _MOST, method="lower")), _LEAST_USUAL)
     sizes = np.maximum(state.gram.diagonal / (_HUGE * usual), 1.0)
     sizes = np.tile(sizes, state.problem.n_variables // state.problem.n_samples)
     sigma = min(_FIRST * width / violation, _MOST_FIRST / usual) if violation > 0 else 1.0
