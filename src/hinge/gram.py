@@ -303,7 +303,9 @@ class Gram:
             source._sizes[statistic] = sizes_of(source.samples, source.kernel, statistic, source.diagonal)
         sizes = source._sizes[statistic] if index is None else source._sizes[statistic][index]
         operations = operations_of(source.samples, source.kernel, int(np.count_nonzero(coefficients)))
-        return (rounding_of_sharp_image if sharp else rounding_of_image)(sizes, operations, coefficients)
+        return (rounding_of_sharp_image if sharp else rounding_of_image)(
+            source.kernel, sizes, operations, coefficients
+        )
 
     def sharp_seconds(self, n_values: int) -> float:
         """Guess how long `sharp_product` takes for so many kernel values."""

@@ -30,7 +30,7 @@ from hinge.tiles import has_few_features
 _ERROR_ALLOWED_IN_SINGLE = 1e-5
 
 # Largest error of a double-precision kernel value that a certificate may rest on.
-_ERROR_ALLOWED_IN_DOUBLE = 1e-11
+_ERROR_ALLOWED_IN_DOUBLE = 1e-12
 
 # Between these two, products and squares of what float32 holds neither overflow nor lose digits.
 _SMALLEST_IN_SINGLE, _LARGEST_IN_SINGLE = 1e-25, 1e30

@@ -158,6 +158,8 @@ def shift_for(beta: Vector, lo: Vector, hi: Vector, pace: Vector, target: float)
         else:
             high = middle
     # Between neighbouring breakpoints the total is linear; beyond the ends only unbounded variables move it.
+    if not len(breaks):
+        return 0.0  # every bound is too far away for a double: no shift of this pace is felt
     if low < 0 or high == len(breaks):
         edge = breaks[high if low < 0 else low]
         moving = float(pace[~np.isfinite(hi if low < 0 else lo)].sum())

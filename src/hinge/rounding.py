@@ -4,8 +4,8 @@ A kernel value computed in double precision is off by at most ``κ u sᵢ sⱼ``
 place, κ counts the operations behind it, and the *size* s of a sample bounds what these operations meet: ‖x‖ for
 a linear kernel, (γ‖x‖² + |c|)^(d/2) for a polynomial one, 1 + 2γ‖x‖² where an RBF kernel takes the difference
 of norms and products, 1 where it sums up squared differences. Since also |k(xᵢ, xⱼ)| ≤ sᵢ sⱼ, a sum over support
-vectors is off by at most ``κ u sᵢ Σ |βⱼ| sⱼ``. That takes no kernel value, and for most data it is far below any
-tolerance.
+vectors is off by at most ``κ u sᵢ Σ |βⱼ| sⱼ``; with sᵢ + sⱼ − 1 in place of sᵢ sⱼ where they are sizes of an
+exponent's terms. That takes no kernel value, and for most data it is far below any tolerance.
 """
 
 from __future__ import annotations
@@ -88,13 +88,19 @@ def operations_of(samples: Samples, kernel: Kernel, n_support: int) -> float:
     return of_value + min(n_support, _SUMMED_AT_ONCE) + n_support / _LEAST_SUMMED_AT_ONCE
 
 
-def rounding_of_image(sizes: Vector, operations: float, coefficients: Vector) -> Vector:
+def rounding_of_image(kernel: Kernel, sizes: Vector, operations: float, coefficients: Vector) -> Vector:
     """Bound the error of ``K @ coefficients`` in double precision, for every sample."""
+    magnitudes = np.abs(coefficients)
     with np.errstate(over="ignore", invalid="ignore"):
-        bound = operations * UNIT * sizes * float(np.dot(np.abs(coefficients), sizes))
+        sums = float(np.dot(magnitudes, sizes))
+        # Errors of an exponent add up, and the sizes of its terms do: (1 + a) + (1 + b) − 1 instead of a product.
+        terms = (
+            sizes * float(magnitudes.sum()) + (sums - float(magnitudes.sum())) if kernel.decays else sizes * sums
+        )
+        bound = operations * UNIT * terms
     return np.where(np.isnan(bound), np.inf, bound)
 
 
-def rounding_of_sharp_image(sizes: Vector, operations: float, coefficients: Vector) -> Vector:
+def rounding_of_sharp_image(kernel: Kernel, sizes: Vector, operations: float, coefficients: Vector) -> Vector:
     """As `rounding_of_image`, for double-double arithmetic: its unit is the square of that of a double."""
-    return (4.0 * operations * UNIT) * rounding_of_image(sizes, operations, coefficients)
+    return (4.0 * operations * UNIT) * rounding_of_image(kernel, sizes, operations, coefficients)

@@ -1,8 +1,11 @@
 """Samples and features of very different sizes: what pair steps alone do not solve, or make worse."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn import svm
+from sklearn.exceptions import ConvergenceWarning
 
 import hinge
 from hinge import SVC, Gram, Kernel, NuSVR, Settings, certificate, solve
@@ -48,14 +51,21 @@ def test_one_huge_sample_does_not_spoil_the_others(case, seed):
         kernel, K = Kernel("poly", degree=3, gamma=1.0, coef0=1.0), polynomial(X, 3)
         theirs = svm.SVC(kernel="poly", gamma=1.0, coef0=1.0, max_iter=100_000)
     problem = c_svc(y)
-    theirs.fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # it has its steps, and no more
+        theirs.fit(X, y)
     peer = np.zeros(len(y))
     peer[theirs.support_] = theirs.dual_coef_[0]
     least = exact_objective(problem, K, peer)
     for solver in ("auto", "smo") if kernel.label == "linear" else ("auto",):
         solution = solve(problem, Gram(X, kernel, precision="double"), Settings(solver=solver, max_iter=100_000))
         assert exact_objective(problem, K, solution.beta) <= least + 1e-4 * abs(least)
-    ours = SVC(kernel=kernel.label, gamma=1.0, coef0=kernel.coef0).fit(X, y)
+    ours = SVC(kernel=kernel.label, gamma=1.0, coef0=kernel.coef0)
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", ConvergenceWarning
+        )  # with values of 1e24 the tolerance is a matter of luck
+        ours.fit(X, y)
     assert ours.score(X, y) >= theirs.score(X, y) - 0.02
 
 
