@@ -23,7 +23,7 @@ from hinge.image import image, image_of_first
 from hinge.kernels import Kernel
 from hinge.memory import default_cache_bytes
 from hinge.precision import choose_precision, store
-from hinge.rounding import operations_of, rounding_of_image, rounding_of_sharp_image, sizes_of
+from hinge.rounding import UNIT, operations_of, rounding_of_decaying_image, rounding_of_image, sizes_of
 from hinge.samples import DenseSamples, FeatureRows, Floats, Index, Samples, SparseSamples, Statistic
 from hinge.sharp import Pairs, seconds_of, sharp_image, sharp_projection, sharp_weights
 from hinge.square import Workspace, fill_from_rows, fill_square
@@ -47,6 +47,9 @@ _SYMMETRIC_SHARE = 0.3
 # of the same size in double precision that its free variables may need.
 _LARGEST_BLOCK = 4096
 _SHARE_FOR_BLOCK = 0.5
+
+# Largest error of an exponent at which kernel values still tell how large they are.
+_SMALL_IN_EXPONENT = 0.01
 
 # Smaller working sets make little headway; these take 25 kB.
 _SMALLEST_BLOCK = 32
@@ -293,6 +296,29 @@ class Gram:
 
         With ``index`` these are coefficients and values of those samples alone.
         """
+        sizes, operations = self._roundings(coefficients, sharp, index)
+        magnitudes = np.abs(coefficients)
+        if self._source[0].kernel.decays:
+            sums = float(magnitudes.sum()), float(np.dot(magnitudes, sizes - 1.0))
+            bound = rounding_of_decaying_image(sizes, operations, *sums)
+        else:
+            bound = rounding_of_image(sizes, operations, coefficients)
+        return 4.0 * sum(operations) * UNIT * bound if sharp else bound
+
+    def closer_rounding(self, coefficients: NDArray[np.float64], rows: Index) -> NDArray[np.float64]:
+        """As `rounding`, of the samples ``rows``, from kernel values themselves where that says more."""
+        sizes, operations = self._roundings(coefficients, False, None)
+        of_exponent = 2.0 * UNIT * operations[0] * float(sizes.max(initial=0.0))
+        if not self._source[0].kernel.decays or not of_exponent <= _SMALL_IN_EXPONENT:
+            return self.rounding(coefficients)[rows]
+        magnitudes = np.abs(coefficients)
+        masses = self.product(magnitudes, rows), self.product(magnitudes * (sizes - 1.0), rows)
+        return (1.0 + 2.0 * _SMALL_IN_EXPONENT) * rounding_of_decaying_image(sizes[rows], operations, *masses)
+
+    def _roundings(
+        self, coefficients: NDArray[np.float64], sharp: bool, index: Index | None
+    ) -> tuple[NDArray[np.float64], tuple[float, float]]:
+        """Sizes of samples, and counts of operations, as `hinge.rounding` defines them."""
         source, places = self._source
         if index is None:
             index = places
@@ -302,10 +328,7 @@ class Gram:
         if statistic not in source._sizes:
             source._sizes[statistic] = sizes_of(source.samples, source.kernel, statistic, source.diagonal)
         sizes = source._sizes[statistic] if index is None else source._sizes[statistic][index]
-        operations = operations_of(source.samples, source.kernel, int(np.count_nonzero(coefficients)))
-        return (rounding_of_sharp_image if sharp else rounding_of_image)(
-            source.kernel, sizes, operations, coefficients
-        )
+        return sizes, operations_of(source.samples, source.kernel, int(np.count_nonzero(coefficients)))
 
     def sharp_seconds(self, n_values: int) -> float:
         """Guess how long `sharp_product` takes for so many kernel values."""

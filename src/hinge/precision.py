@@ -30,7 +30,7 @@ from hinge.tiles import has_few_features
 _ERROR_ALLOWED_IN_SINGLE = 1e-5
 
 # Largest error of a double-precision kernel value that a certificate may rest on.
-_ERROR_ALLOWED_IN_DOUBLE = 1e-12
+_ERROR_ALLOWED_IN_DOUBLE = 1e-11
 
 # Between these two, products and squares of what float32 holds neither overflow nor lose digits.
 _SMALLEST_IN_SINGLE, _LARGEST_IN_SINGLE = 1e-25, 1e30
@@ -181,7 +181,7 @@ def error_in_single(
     if not (fits and all(_holds(size) for size in sizes)):
         return np.full(len(coefficients), np.inf)
     # A sum over many features rounds often, and for all samples in the same place.
-    each = np.abs(coefficients) * (max(vectors.n_features**0.5 / 8, 1.0) * terms + _OTHER_ROUNDINGS * values)
+    each = np.abs(coefficients) * (_roundings(vectors) * terms + _OTHER_ROUNDINGS * values)
     # Sums of a tile round as they grow, and all of its terms may have one sign.
     tiles = np.add.reduceat(np.abs(coefficients) * values, np.arange(0, vectors.n, _SUMMED_IN_SINGLE), axis=1)
     total = (each**2).sum(axis=1) + (tiles**2).sum(axis=1)
@@ -224,8 +224,13 @@ def _cancels(samples: SparseSamples, kernel: Kernel) -> bool:
 
 def _cancels_in_double(samples: Samples, kernel: Kernel) -> bool:
     """Whether not even double precision has digits enough for sums over all features to be subtracted."""
-    terms = _mean(rounding_terms(samples, kernel, of_dots=True))
+    terms = _mean(rounding_terms(samples, kernel, of_dots=True)) * _roundings(samples)
     return terms * float(np.finfo(np.float64).eps) > _ERROR_ALLOWED_IN_DOUBLE
+
+
+def _roundings(samples: Samples) -> float:
+    """How much more a sum over all features rounds than one over a few dozen."""
+    return max(samples.n_features**0.5 / 8, 1.0)
 
 
 def _mean(terms: NDArray[np.float64]) -> float:

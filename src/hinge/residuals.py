@@ -92,8 +92,11 @@ def residual_since(
 ) -> tuple[Vector, Vector]:
     """As `exact_residual`, from what has changed since another point alone."""
     change, remainder = _difference(beta, former.beta, gram.n)
-    rounding = gram.rounding(change)[samples]
-    rough = rounding > _ERROR_ALLOWED * np.broadcast_to(tol, len(samples))
+    rounding, wanted = gram.rounding(change)[samples], _ERROR_ALLOWED * np.broadcast_to(tol, len(samples))
+    rough = rounding > wanted
+    if rough.any():
+        rounding[rough] = gram.closer_rounding(change, samples[rough])
+        rough = rounding > wanted
     if gram.sharp_seconds(int(rough.sum()) * int(np.count_nonzero(change))) > _MOST_SHARP_SECONDS:
         rough[:] = False
     runs = former.residual.reshape(-1, gram.n)

@@ -26,8 +26,9 @@ UNIT = 2.0**-53
 # Operations of a kernel function beside those of its comparison, with room to spare: about an exponential's.
 _OPERATIONS = 16
 
-# Sums run over so many support vectors before they join the others.
-_SUMMED_AT_ONCE, _LEAST_SUMMED_AT_ONCE = 512, 64
+# Sums run over so many support vectors before they join the others: four times as many in tall tiles, where BLAS
+# has several sums for them.
+_SUMMED_AT_ONCE, _LEAST_SUMMED_AT_ONCE = 128, 64
 
 
 def sizes_of(samples: Samples, kernel: Kernel, statistic: Statistic, diagonal: Vector) -> Vector:
@@ -78,29 +79,31 @@ def sizes_of(samples: Samples, kernel: Kernel, statistic: Statistic, diagonal: V
     raise ValueError(f"no bound on the rounding of the kernel {kernel.label!r} is known")
 
 
-def operations_of(samples: Samples, kernel: Kernel, n_support: int) -> float:
-    """Return κ for an image of so many support vectors."""
+def operations_of(samples: Samples, kernel: Kernel, n_support: int) -> tuple[float, float]:
+    """Return κ of a kernel value, and of the sum over so many support vectors."""
     if kernel.label == "linear" and isinstance(samples, DenseSamples | SparseSamples):
-        return float(samples.terms + n_support + _OPERATIONS)  # through the weight vector
+        return float(samples.terms + _OPERATIONS), float(n_support)  # through the weight vector
     of_value = float(samples.terms + _OPERATIONS)
     if kernel.label == "poly":
         of_value *= max(kernel.degree, 1)
-    return of_value + min(n_support, _SUMMED_AT_ONCE) + n_support / _LEAST_SUMMED_AT_ONCE
+    return of_value, min(n_support, _SUMMED_AT_ONCE) + n_support / _LEAST_SUMMED_AT_ONCE
 
 
-def rounding_of_image(kernel: Kernel, sizes: Vector, operations: float, coefficients: Vector) -> Vector:
+def rounding_of_image(sizes: Vector, operations: tuple[float, float], coefficients: Vector) -> Vector:
     """Bound the error of ``K @ coefficients`` in double precision, for every sample."""
-    magnitudes = np.abs(coefficients)
     with np.errstate(over="ignore", invalid="ignore"):
-        sums = float(np.dot(magnitudes, sizes))
-        # Errors of an exponent add up, and the sizes of its terms do: (1 + a) + (1 + b) − 1 instead of a product.
-        terms = (
-            sizes * float(magnitudes.sum()) + (sums - float(magnitudes.sum())) if kernel.decays else sizes * sums
-        )
-        bound = operations * UNIT * terms
+        bound = sum(operations) * UNIT * sizes * float(np.dot(np.abs(coefficients), sizes))
     return np.where(np.isnan(bound), np.inf, bound)
 
 
-def rounding_of_sharp_image(kernel: Kernel, sizes: Vector, operations: float, coefficients: Vector) -> Vector:
-    """As `rounding_of_image`, for double-double arithmetic: its unit is the square of that of a double."""
-    return (4.0 * operations * UNIT) * rounding_of_image(kernel, sizes, operations, coefficients)
+def rounding_of_decaying_image(
+    sizes: Vector, operations: tuple[float, float], mass: Vector | float, mass_of_sizes: Vector | float
+) -> Vector:
+    """As `rounding_of_image` for kernels e^−z: the sizes of an exponent's terms add up instead.
+
+    ``mass`` is Σ|β| k(x, ·) and ``mass_of_sizes`` Σ|β|(s − 1) k(x, ·), or both with 1 for every kernel value.
+    """
+    of_value, of_sum = operations
+    with np.errstate(over="ignore", invalid="ignore"):
+        bound = UNIT * (of_value * (sizes * mass + mass_of_sizes) + of_sum * mass)
+    return np.where(np.isnan(bound), np.inf, bound)
