@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -17,6 +18,10 @@ DEFAULT_SHARE = 0.25
 _FALLBACK_BYTES = 2 * 1024**3
 
 _CACHE_LINE = 64
+
+# Asking the system takes half a millisecond, as long as a small fit: a budget may be this old.
+_LOOK_SECONDS = 0.5
+_last_look = (-np.inf, 0)  # when, and what was free
 
 #: Where Linux tells of processes and of control groups.
 PROCESSES, GROUPS = Path("/proc"), Path("/sys/fs/cgroup")
@@ -51,8 +56,12 @@ def free_bytes() -> int:
 
 
 def default_cache_bytes() -> int:
-    """Return the default budget of a row cache: `DEFAULT_SHARE` of the free memory."""
-    return max(int(DEFAULT_SHARE * free_bytes()), 1)
+    """Return the default budget of a row cache: `DEFAULT_SHARE` of the memory that was free a moment ago."""
+    global _last_look
+    now = time.monotonic()
+    if now - _last_look[0] > _LOOK_SECONDS:
+        _last_look = now, free_bytes()
+    return max(int(DEFAULT_SHARE * _last_look[1]), 1)
 
 
 def _available_on_machine() -> int | None:
