@@ -25,6 +25,9 @@ _FIRST_ROUNDS, _VARIABLE_ROUNDS = 6, 1000
 _PROGRESS, _FALL = 0.5, 1e-6
 _MOST_VAIN = 3
 
+# Turns that still make a little progress when they have grown this many times will not get there in useful time.
+_MOST_GROWTH = 32
+
 
 def solve_one_set(state: State, tol: float, run: Run) -> None:
     """Bring the violation of ``state`` down to ``tol``.
@@ -59,7 +62,8 @@ def solve_one_set(state: State, tol: float, run: Run) -> None:
         is_progress = violation <= _PROGRESS * least or objective - now > _FALL * abs(now)
         least, objective = min(least, violation), now
         vain = 0 if is_progress else vain + 1
-        if vain >= _MOST_VAIN and (is_stuck or twin is not None):
+        is_late = rounds >= _MOST_GROWTH * first
+        if (twin is not None and is_late) or (vain >= _MOST_VAIN and (is_stuck or twin is not None)):
             best.restore(state)
             raise Stop(Status.STALLED)
         rounds *= 2
