@@ -198,17 +198,30 @@ def _accumulate(high: Any, low: Any, coefficients: Any, total_high: Any, total_l
 
 
 @compiled_literally
+def _places(indptr: Any, values: Any, row: int) -> tuple[int, int]:
+    """Where the entries of a row begin and end: in a CSR matrix, or in ``values`` if that has two axes."""
+    if values.ndim == 2:
+        return 0, values.shape[1]
+    return indptr[row], indptr[row + 1]
+
+
+@compiled_literally
+def _entry(indices: Any, values: Any, row: int, p: int) -> tuple[Any, Any]:
+    """Feature and value of an entry of a row."""
+    if values.ndim == 2:
+        return p, np.float64(values[row, p])
+    return np.int64(indices[p]), np.float64(values[p])
+
+
+@compiled_literally
 def _combine(
     indptr: Any, indices: Any, values: Any, support: Any, coefficients: Any, weights_high: Any, weights_low: Any
 ) -> None:
     for k in range(support.shape[0]):
         row = support[k]
-        start, stop = (0, values.shape[1]) if values.ndim == 2 else (indptr[row], indptr[row + 1])
+        start, stop = _places(indptr, values, row)
         for p in range(start, stop):
-            if values.ndim == 2:
-                f, x = p, np.float64(values[row, p])
-            else:
-                f, x = indices[p], np.float64(values[p])
+            f, x = _entry(indices, values, row, p)
             total = add((weights_high[f], weights_low[f]), two_product(coefficients[k], x))
             weights_high[f], weights_low[f] = total
 
@@ -219,11 +232,8 @@ def _project(
 ) -> None:
     for w in range(rows.shape[0]):
         row, total = rows[w], (0.0, 0.0)
-        start, stop = (0, values.shape[1]) if values.ndim == 2 else (indptr[row], indptr[row + 1])
+        start, stop = _places(indptr, values, row)
         for p in range(start, stop):
-            if values.ndim == 2:
-                f, x = p, np.float64(values[row, p])
-            else:
-                f, x = indices[p], np.float64(values[p])
+            f, x = _entry(indices, values, row, p)
             total = add(total, multiply((weights_high[f], weights_low[f]), (x, 0.0)))
         high[w], low[w] = total
