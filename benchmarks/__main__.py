@@ -38,7 +38,7 @@ _BUDGETS_MB = (100.0, 500.0, 2000.0)
 
 _DESCRIPTION = """\
 Fit public data sets with Hinge and its peers, each in fresh processes that take turns, and verify every answer
-in double precision. Data sets are found by hinge.datasets (in $HINGE_DATA, for one); a set that is not there is
+in double precision. Data sets are found by hinge.io.datasets (in $HINGE_DATA, for one); a set that is not there is
 skipped. Results are kept as lines of JSON; `report` writes RESULTS.md from them, with the remarks made on them.
 """
 
@@ -102,7 +102,7 @@ def run_section(name: str, arguments: argparse.Namespace, console: Console) -> N
 
 
 def _run_cases(bench: Bench, section: str, names: Sequence[str], entrants: list[Contender]) -> None:
-    from hinge.datasets import DataSetNotFound
+    from hinge.io.datasets import DataSetNotFound
 
     bench.forget(names)
     for name in names:

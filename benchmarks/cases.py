@@ -32,7 +32,7 @@ class Case:
     Attributes
     ----------
     name, data : str
-        Short name, and the name by which `hinge.datasets.load` knows the data.
+        Short name, and the name by which `hinge.io.datasets.load` knows the data.
     n, d : int
         Rows and features after preprocessing.
     C, gamma, epsilon : float
@@ -84,7 +84,7 @@ class Case:
 
     def load(self) -> tuple[Any, NDArray[Any]]:
         """Return samples (CSR or dense, as they come) and targets."""
-        from hinge.datasets import load
+        from hinge.io.datasets import load
 
         X, y = load(self.data)
         if self.relabel is not None:

@@ -92,7 +92,7 @@ def measure(bench: Bench, name: str) -> None:
 
 def _load(name: str) -> tuple[Any, Any]:
     """The data: 0/1 features as they are, images divided by 255, all else scaled to −1…1."""
-    from hinge.datasets import load
+    from hinge.io.datasets import load
 
     X, y = load(name)
     if name == "mnist":

@@ -29,8 +29,8 @@ print(json.dumps([seconds, X.shape[0], int(X.nnz), float(X.sum() + y.sum())]))
 
 def measure(bench: Bench, name: str) -> None:
     """Write a set as text, then read it."""
-    from hinge.datasets import load
     from hinge.io import write_data
+    from hinge.io.datasets import load
 
     X, y = load(name)
     path, small = bench.folder / name, bench.folder / f"{name}.small"

@@ -7,8 +7,8 @@ import scipy.sparse as sp
 from hypothesis import strategies as st
 
 from hinge import DualProblem, Gram, Kernel, Sizes
-from hinge.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
-from hinge.threads import lazy
+from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
+from hinge.runtime.threads import lazy
 from reference import kernel_matrix
 
 FORMULATIONS = (

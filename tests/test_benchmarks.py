@@ -19,7 +19,7 @@ from benchmarks.summary import best_peer, figures, speedup
 from benchmarks.verify import Answer, check_answer, check_classifier
 
 from hinge import Gram, Kernel, certificate
-from hinge.formulations import c_svc, epsilon_svr
+from hinge.dual.formulations import c_svc, epsilon_svr
 
 LINE = np.array([[0.0], [1.0], [2.0], [3.0]])
 SIDES = np.array([-1.0, -1.0, 1.0, 1.0])

@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hinge import datasets
-from hinge.datasets import DataSetNotFound, load
-from hinge.io import DataFileError, read_data
+from hinge.io import DataFileError, datasets, read_data
+from hinge.io.datasets import DataSetNotFound, load
 
 IRIS = b"".join(b"%d 1:0.%d 4:1\n" % (k % 3, k) for k in range(150))
 

@@ -9,11 +9,11 @@ from hinge._version import __version__
 
 if TYPE_CHECKING:
     from hinge.certificates import Certificate, certificate
+    from hinge.dual.problem import DualProblem
     from hinge.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
-    from hinge.gram import Gram
-    from hinge.kernels import Kernel
+    from hinge.kernel.gram import Gram
+    from hinge.kernel.kernels import Kernel
     from hinge.model import Model
-    from hinge.problem import DualProblem
     from hinge.report import Report, Solution, Status
     from hinge.settings import Progress, Settings, Sizes
     from hinge.solvers import solve
@@ -28,10 +28,10 @@ __all__ = [
 _HOMES = {
     "certificates": ("Certificate", "certificate"),
     "estimators": ("SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM"),
-    "gram": ("Gram",),
-    "kernels": ("Kernel",),
+    "kernel.gram": ("Gram",),
+    "kernel.kernels": ("Kernel",),
     "model": ("Model",),
-    "problem": ("DualProblem",),
+    "dual.problem": ("DualProblem",),
     "report": ("Report", "Solution", "Status"),
     "settings": ("Progress", "Settings", "Sizes"),
     "solvers": ("solve",),

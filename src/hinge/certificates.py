@@ -7,10 +7,11 @@ from math import fsum
 
 import numpy as np
 
-from hinge.gram import Gram
-from hinge.optimality import gap_of, most_violation_of, multipliers_of, objective_of, violation_of
-from hinge.problem import DualProblem, Vector
-from hinge.residuals import exact_residual
+from hinge.arrays import Vector
+from hinge.dual.optimality import gap_of, most_violation_of, multipliers_of, objective_of, violation_of
+from hinge.dual.problem import DualProblem
+from hinge.dual.residuals import exact_residual
+from hinge.kernel.gram import Gram
 
 # Residuals are computed so that their rounding error is far below this, relative to the targets.
 _WANTED = 1e-6
@@ -75,7 +76,7 @@ def certificate(problem: DualProblem, gram: Gram, beta: Vector) -> Certificate:
     Examples
     --------
     >>> from hinge import Gram, Kernel, certificate, solve
-    >>> from hinge.formulations import c_svc
+    >>> from hinge.dual.formulations import c_svc
     >>> gram = Gram(np.array([[0.0], [1.0], [2.0], [3.0]]), Kernel("linear"))
     >>> problem = c_svc([-1, -1, 1, 1], C=10.0)
     >>> cert = certificate(problem, gram, solve(problem, gram).beta)

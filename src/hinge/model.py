@@ -9,14 +9,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from hinge.given import CalledKernel
-from hinge.interrupt import catching
-from hinge.kernels import Kernel
-from hinge.precision import comparison_of, error_in_single, store_alike
-from hinge.samples import Floats, Samples
-from hinge.structure import canonical, compact
-from hinge.threads import Team, blas_on_one_thread
-from hinge.tiles import Tiles
+from hinge.arrays import Floats
+from hinge.data.given import CalledKernel
+from hinge.data.samples import Samples
+from hinge.data.structure import canonical, compact
+from hinge.kernel.kernels import Kernel
+from hinge.kernel.precision import comparison_of, error_in_single, store_alike
+from hinge.kernel.tiles import Tiles
+from hinge.runtime.interrupt import catching
+from hinge.runtime.threads import Team, blas_on_one_thread
 
 # The error of a decision in single precision, as a share of the largest, beyond which it is made in double.
 _ERROR_IN_SINGLE = 1e-4

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from hinge.problem import Vector
+from hinge.arrays import Vector
 
 
 class Status(StrEnum):

@@ -7,7 +7,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from hinge import Gram, Kernel, certificate
-from hinge.formulations import c_svc
+from hinge.dual.formulations import c_svc
 from reference import duality_gap, minimise, objective, rounding, violation
 from strategies import FORMULATIONS, STORAGES, cases
 

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 import peers
 from hinge import Gram, Kernel, Settings, Sizes, solve
-from hinge.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
+from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
 from reference import assert_solved, kernel_matrix, objective, residual
 
 N, GAMMA = 400, 0.1

@@ -6,8 +6,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import exact
 from hinge import SVC, Gram, Kernel, Settings, certificate, residuals, solve
-from hinge.formulations import c_svc, epsilon_svr
-from hinge.training import Task, train
+from hinge.dual.formulations import c_svc, epsilon_svr
+from hinge.training.course import Task, train
 
 
 def true_violation(problem, X, beta, **kernel):

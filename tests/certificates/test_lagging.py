@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from hinge import Gram, Kernel, Settings, Sizes, solve
-from hinge.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
-from hinge.optimality import multipliers_of
+from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
+from hinge.dual.optimality import multipliers_of
+from hinge.solvers.block.shrinking import shrinking_block
 from hinge.solvers.run import Run
-from hinge.solvers.shrinking import shrinking_block
 from hinge.solvers.state import State
 from reference import assert_solved, kernel_matrix, residual, violation
 

@@ -5,8 +5,8 @@ import pytest
 
 import reference
 from hinge import Gram, Kernel, Settings, solve
-from hinge.formulations import c_svc, epsilon_svr, nu_svc, one_class
-from hinge.solvers import block
+from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc, one_class
+from hinge.solvers.block import block
 
 N = 2300  # more than one working set
 

@@ -5,7 +5,7 @@ import pytest
 
 import peers
 from hinge import SVC, Gram, Kernel, Settings, solve
-from hinge.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
+from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
 from reference import assert_solved, is_convex, kernel_matrix, objective
 
 KERNELS = {

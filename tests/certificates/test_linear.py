@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hinge import Gram, Kernel, Settings, Sizes, certificate, solve
-from hinge.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
-from hinge.solvers import linear
-from hinge.solvers.proximal import proximal_steps
+from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
+from hinge.solvers.block.shrinking import ActiveSet
 from hinge.solvers.run import Run
-from hinge.solvers.shrinking import ActiveSet
 from hinge.solvers.state import State
+from hinge.solvers.weights import choose
+from hinge.solvers.weights.proximal import proximal_steps
 from reference import assert_solved
 
 N = 400
@@ -51,8 +51,8 @@ def data(n, d, seed):
 @pytest.fixture(params=METHODS)
 def method(request, monkeypatch):
     """Let ``auto`` choose one of the two methods, whatever the problem's size."""
-    monkeypatch.setattr(linear, "_FEW_FEATURES", METHODS[request.param])
-    monkeypatch.setattr(linear, "_MANY_FEATURES", 0)
+    monkeypatch.setattr(choose, "_FEW_FEATURES", METHODS[request.param])
+    monkeypatch.setattr(choose, "_MANY_FEATURES", 0)
     return request.param
 
 
@@ -91,8 +91,8 @@ def test_agrees_with_the_certificate(formulation, name, n, d, C, seed):
     problem = problem_of(formulation, np.resize([1.0, -1.0], n) if formulation == "nu_svc" else y, C)
     gram = Gram(X, Kernel("linear"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(linear, "_FEW_FEATURES", METHODS[name])
-        patch.setattr(linear, "_MANY_FEATURES", 0)
+        patch.setattr(choose, "_FEW_FEATURES", METHODS[name])
+        patch.setattr(choose, "_MANY_FEATURES", 0)
         report = (solution := solve(problem, gram, Settings(tol=1e-3, sizes=ALWAYS))).report
     assert report.solver == name
     assert report.converged
@@ -158,10 +158,10 @@ def test_unbounded_variables_and_gaps_are_left_to_others(method):
     X, y = data(N, 20, 6)
     gram = Gram(X, Kernel("linear"))
     hard = c_svc(np.where(y > 0, 1.0, -1.0), C=np.inf)
-    assert linear.weight_method(hard, gram, Settings()) is None
-    assert linear.weight_method(problem_of("c_svc", y), gram, Settings(gap_tol=1e-3)) is None
-    assert linear.weight_method(problem_of("c_svc", y), Gram(X, Kernel("rbf")), Settings()) is None
-    assert linear.weight_method(problem_of("c_svc", y), gram, Settings()) == method
+    assert choose.weight_method(hard, gram, Settings()) is None
+    assert choose.weight_method(problem_of("c_svc", y), gram, Settings(gap_tol=1e-3)) is None
+    assert choose.weight_method(problem_of("c_svc", y), Gram(X, Kernel("rbf")), Settings()) is None
+    assert choose.weight_method(problem_of("c_svc", y), gram, Settings()) == method
 
 
 @pytest.mark.parametrize(("d", "chosen"), [(5, "proximal"), (600, "block"), (1200, "descent")])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hinge import Gram, Kernel, Settings, solve
-from hinge.formulations import c_svc
+from hinge.dual.formulations import c_svc
 
 SOLVERS = [("auto", "second_order"), ("block", "second_order")]
 SOLVERS += [("smo", rule) for rule in ("mvp", "second_order", "mg", "hmg")]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from libsvm import svmutil
 
-from hinge.io import load_model, read_data, read_libsvm_model
+from hinge.estimators import load_model
+from hinge.io import read_data, read_libsvm_model
 
 C_SVC, NU_SVC, ONE_CLASS, EPSILON_SVR, NU_SVR = range(5)
 LINEAR, POLY, RBF, SIGMOID, PRECOMPUTED = range(5)

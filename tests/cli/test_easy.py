@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from hinge.cli import grid
+from hinge.cli.commands import grid
 from hinge.cli.tables import EASY
 from hinge.io import read_libsvm_model
 

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from hinge.cli import grid
+from hinge.cli.commands import grid
 from hinge.cli.grid_points import Table, bisected, steps, visiting_order
 from hinge.cli.tables import GRID
 

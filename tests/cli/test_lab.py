@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hinge import lab
-from hinge.cli import lab as command
+from hinge.cli.commands import lab as command
 from hinge.lab.experiments.scales import TINY
 
 

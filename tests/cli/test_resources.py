@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from hinge.threads import Team
+from hinge.runtime.threads import Team
 from reference import kernel_matrix
 
 RNG = np.random.default_rng(0)

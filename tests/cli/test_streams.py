@@ -8,7 +8,8 @@ import sys
 import pytest
 
 import hinge.cli
-from hinge.cli import COMMANDS, main
+from hinge.cli import main
+from hinge.cli.commands import COMMANDS
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 

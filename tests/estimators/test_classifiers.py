@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import chi2_kernel, laplacian_kernel
 
 from hinge import SVC, NuSVC
-from hinge.multiclass import by_opponent, count_votes, duels, votes_with_confidence
+from hinge.training.multiclass import by_opponent, count_votes, duels, votes_with_confidence
 
 
 def test_votes_go_to_the_first_of_equals():

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from hinge import SVC, SVR, NuSVC, NuSVR, OneClassSVM
-from hinge.probability import folds_by_content
+from hinge.training.probability import folds_by_content
 
 N, D = 60, 7
 

@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from hinge import SVC, SVR, Gram, NuSVC, NuSVR, OneClassSVM, certificate
-from hinge.formulations import c_svc
+from hinge.dual.formulations import c_svc
 
 X, Y = load_iris(return_X_y=True)
 ALL = [SVC(), NuSVC(nu=0.3), SVR(), NuSVR(), OneClassSVM()]

@@ -18,7 +18,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from hinge import SVC, SVR, NuSVC, NuSVR, OneClassSVM
-from hinge.progress import BarListener, FitProgress, LogListener
+from hinge.training.progress import BarListener, FitProgress, LogListener
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 5))
@@ -233,7 +233,7 @@ def test_progress_bar():
 
 def test_log_lines(caplog, monkeypatch):
     listener = LogListener()
-    monkeypatch.setattr("hinge.progress._LOG_PERIOD", -1.0)
+    monkeypatch.setattr("hinge.training.progress._LOG_PERIOD", -1.0)
     with caplog.at_level(logging.INFO, logger="hinge"):
         listener.step(FitProgress(1000, 1, 0.25, -1.0, 0.1, 50))
     assert "machine 1 of 1 (0 done): 1000 steps, violation 0.25" in caplog.text

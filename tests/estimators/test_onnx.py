@@ -9,7 +9,7 @@ onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not inst
 from skl2onnx import to_onnx  # noqa: E402
 from sklearn.datasets import load_iris  # noqa: E402
 
-import hinge.onnx  # noqa: E402, F401
+import hinge.estimators.onnx  # noqa: E402, F401
 from hinge import SVC, SVR, NuSVC, NuSVR, OneClassSVM  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hinge import Gram, Kernel, Settings, certificate, solve
-from hinge.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
-from hinge.solvers.polish import polish
-from hinge.training import Task, train
+from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
+from hinge.solvers.active_set.polish import polish
+from hinge.training.course import Task, train
 
 
 def problems(X, y, weights):

@@ -7,7 +7,7 @@ from sklearn.calibration import _sigmoid_calibration
 from sklearn.metrics import log_loss
 
 from hinge import SVC, SVR, NuSVC, NuSVR, OneClassSVM
-from hinge.probability import (
+from hinge.training.probability import (
     couple,
     density_marks,
     fit_sigmoid,

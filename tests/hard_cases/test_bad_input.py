@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from hinge import SVC, Gram, Kernel, Settings, solve
-from hinge.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
+from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
 
 Y = np.array([1.0, -1.0, 1.0, -1.0])
 X = np.array([[0.5, 1.0], [0.25, 2.0], [1.5, 0.0], [-1.0, 3.0]])

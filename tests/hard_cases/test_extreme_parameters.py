@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hinge import Gram, Kernel, Settings, solve
-from hinge.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
+from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
 from reference import assert_solved, kernel_matrix, minimise, objective
 
 SOLVERS = [

@@ -19,9 +19,9 @@ from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 import exact
 import reference
 from hinge import DualProblem, Gram, Kernel, Settings
-from hinge.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
-from hinge.threads import lazy
-from hinge.training import Machine, Task, train
+from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
+from hinge.runtime.threads import lazy
+from hinge.training.course import Machine, Task, train
 
 N_FITS = int(os.environ.get("HINGE_HOSTILE_FITS", "300"))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hinge import Gram, Kernel, Settings, solve
-from hinge.formulations import c_svc
+from hinge.dual.formulations import c_svc
 from reference import assert_solved, violation
 from strategies import Case
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from hinge import SVC, SVR, Gram, Kernel, NuSVC, NuSVR, OneClassSVM
-from hinge.structure import canonical, compact
+from hinge.data.structure import canonical, compact
 
 RNG = np.random.default_rng(0)
 X = np.where(RNG.random((20, 6)) < 0.5, RNG.normal(size=(20, 6)), 0.0)

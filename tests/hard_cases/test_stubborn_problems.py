@@ -9,10 +9,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 import hinge
 from hinge import SVC, Gram, Kernel, NuSVR, Settings, certificate, solve
-from hinge.factor import features_of
-from hinge.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
-from hinge.solvers import pairwise
-from hinge.training import Task, train
+from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
+from hinge.kernel.factor import features_of
+from hinge.solvers.pairs import pairwise
+from hinge.training.course import Task, train
 from reference import violation
 
 

@@ -13,7 +13,8 @@ import pytest
 import scipy.sparse as sp
 
 from hinge.cli import main
-from hinge.io import DataFileError, ModelFileError, load, load_model, read_data, read_libsvm_model
+from hinge.estimators import load_model
+from hinge.io import DataFileError, ModelFileError, load, read_data, read_libsvm_model
 
 MB = 2**20
 

@@ -16,15 +16,14 @@ import scipy.sparse as sp
 from libsvm import svmutil
 
 from hinge import SVC, SVR, Kernel, NuSVC, NuSVR, OneClassSVM
+from hinge.estimators import load_model, save_model
 from hinge.io import (
     LibsvmModel,
     ModelFileError,
-    load_model,
     read_libsvm_model,
-    save_model,
     write_libsvm_model,
 )
-from hinge.io.libsvm_model import with_common_columns
+from hinge.io.models.libsvm_model import with_common_columns
 
 GOOD = b"""svm_type c_svc
 kernel_type rbf

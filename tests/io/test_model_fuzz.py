@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from test_model_files import GOOD, PRECOMPUTED
 
-from hinge.io import ModelFileError, load_model, read_libsvm_model, write_libsvm_model
+from hinge.estimators import load_model
+from hinge.io import ModelFileError, read_libsvm_model, write_libsvm_model
 
 # One round fuzzes with always the same files; --hypothesis-profile=search takes others in every round.
 ROUNDS = int(os.environ.get("HINGE_FUZZ_ROUNDS", 1))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hinge.io.svmlight_numbers import NOT_A_NUMBER, ODD, OK, PADDING, digits, nearest_double, number
+from hinge.io.svmlight.numbers import NOT_A_NUMBER, ODD, OK, PADDING, digits, nearest_double, number
 
 
 def as_text(string):

@@ -19,7 +19,7 @@ from sklearn.datasets import load_svmlight_file
 from slow_reader import MalformedError, slow_read
 
 from hinge.io import DataFileError, load, read_data, svmlight
-from hinge.io.svmlight_source import blocks
+from hinge.io.svmlight.source import blocks
 
 
 def read(text, **options):
@@ -203,8 +203,8 @@ def test_sources():
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress])
 def test_endless_line(compress, monkeypatch):
-    monkeypatch.setattr("hinge.io.svmlight_source.LONGEST_LINE", 2**20)
-    monkeypatch.setattr("hinge.io.svmlight.blocks", partial(blocks, size=2**12))
+    monkeypatch.setattr("hinge.io.svmlight.source.LONGEST_LINE", 2**20)
+    monkeypatch.setattr("hinge.io.svmlight.read.blocks", partial(blocks, size=2**12))
     with pytest.raises(DataFileError, match="line 3, column 1: expected a line of at most"):
         read(compress(b"1\n2\n" + b"1" * 2**22 + b"\n1\n"))
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 
-from hinge.io import read_data, svmlight_write, write_data
+from hinge.io import read_data, write_data
+from hinge.io.svmlight import write
 
 
 def written(X, y, **options):
@@ -51,7 +52,7 @@ def test_round_trip(data, dtype, n_rows, batch):
     X = np.where(np.isfinite(values), values, 0).astype(dtype)
     y = data.draw(hnp.arrays(np.float64, n_rows, elements=FLOATS))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(svmlight_write, "_BATCH", batch)
+        patch.setattr(write, "_BATCH", batch)
         text = written(sp.csr_matrix(X), y)
     back = read_data(io.BytesIO(text), n_features=n_columns, dtype=dtype)
     assert_array_equal(back.X.toarray(), X)

@@ -9,8 +9,8 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from hinge import Gram, Kernel, Settings, lab
-from hinge.formulations import c_svc, epsilon_svr, nu_svc
-from hinge.lab import interior_point
+from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc
+from hinge.lab.algorithms import interior_point
 from hinge.lab.registry import PRODUCTION
 from hinge.solvers import run
 from reference import (

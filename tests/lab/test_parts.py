@@ -7,24 +7,32 @@ import numpy as np
 import pytest
 
 from hinge import Gram, Kernel, Settings, lab, solve
-from hinge.formulations import c_svc, epsilon_svr
-from hinge.lab import platt
-from hinge.lab.chunking import disagreement, projected_conjugate_gradient
-from hinge.lab.decomposition import (
+from hinge.dual.formulations import c_svc, epsilon_svr
+from hinge.lab.algorithms import platt
+from hinge.lab.algorithms.chunking import disagreement, projected_conjugate_gradient
+from hinge.lab.algorithms.decomposition import (
     OSUNA_SIZE,
     by_conjugate_directions,
     by_gradient_projection,
     by_pair_steps,
     osuna,
 )
-from hinge.lab.gain_rows import _best_partner, _largest_gain
-from hinge.lab.gradient_projection import ascend
-from hinge.lab.interior_point import solve_quadratic_program
-from hinge.lab.pairs import move
-from hinge.lab.platt import main_routine
-from hinge.lab.platt_steps import FREE, TURN, _joint_step, _next_violator, _second_choice, assemble, examine_pass
-from hinge.lab.simple_svm import _FreeSet
-from hinge.lab.subproblem import extract, worst_violators
+from hinge.lab.algorithms.gain_rows import _best_partner, _largest_gain
+from hinge.lab.algorithms.gradient_projection import ascend
+from hinge.lab.algorithms.interior_point import solve_quadratic_program
+from hinge.lab.algorithms.pairs import move
+from hinge.lab.algorithms.platt import main_routine
+from hinge.lab.algorithms.platt_steps import (
+    FREE,
+    TURN,
+    _joint_step,
+    _next_violator,
+    _second_choice,
+    assemble,
+    examine_pass,
+)
+from hinge.lab.algorithms.simple_svm import _FreeSet
+from hinge.lab.algorithms.subproblem import extract, worst_violators
 from hinge.solvers.state import State
 
 POINTS = np.array([[0.0], [1.0], [2.0], [3.0]])

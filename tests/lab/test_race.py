@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hinge import Gram, Kernel, Settings, certificate
-from hinge.formulations import c_svc
+from hinge.dual.formulations import c_svc
 from hinge.lab import figures
 from hinge.lab.race import race
 from hinge.lab.report import compare_orders, count, fit_exponent, seconds

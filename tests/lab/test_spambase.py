@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from hinge import Gram, Kernel, Settings, certificate, lab, solve
-from hinge.formulations import c_svc
+from hinge.dual.formulations import c_svc
 from hinge.lab.registry import PRODUCTION
 
 SLOW = ("hmg-all-rows", "svm-light", "gradient-projection", "decomposition-gradient-projection")

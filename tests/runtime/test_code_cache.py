@@ -16,7 +16,7 @@ except ImportError:
     resource = None
 
 SOURCE = """
-from hinge.jit import compiled
+from hinge.runtime.jit import compiled
 
 @compiled
 def total(x):
@@ -58,8 +58,8 @@ class Place:
 def place(tmp_path, monkeypatch):
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.setattr("numba.core.config.CACHE_DIR", "")
-    if importlib.util.find_spec("hinge.code_cache"):
-        monkeypatch.setattr("hinge.code_cache._has_warned", False)
+    if importlib.util.find_spec("hinge.runtime.code_cache"):
+        monkeypatch.setattr("hinge.runtime.code_cache._has_warned", False)
     place = Place(tmp_path)
     assert place.call() == ([], False)
     assert place.call() == ([], True)

@@ -15,8 +15,8 @@ from threadpoolctl import threadpool_info
 
 import hinge
 from hinge import SVC, Gram, Kernel, Settings, Sizes, certificate, solve
-from hinge.formulations import c_svc
-from hinge.threads import blas_on_one_thread, lazy
+from hinge.dual.formulations import c_svc
+from hinge.runtime.threads import blas_on_one_thread, lazy
 from reference import assert_solved, objective
 
 N = 2500  # more than two blocks of columns: threads have something to share

@@ -19,7 +19,7 @@ with event.install_recorder("numba:compile") as compilations:
     import numpy as np
     import scipy.sparse as sp
     from hinge import SVC, Gram, Kernel, Settings, certificate, solve
-    from hinge.formulations import c_svc, epsilon_svr, nu_svc
+    from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc
 
     rng = np.random.default_rng(0)
     X = np.round(rng.uniform(size=(60, 3)), 2)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from hinge import SVC, SVR, Gram, Kernel, Settings, Sizes, Status, solve, training
-from hinge.formulations import c_svc
-from hinge.training import Task, train
+from hinge.dual.formulations import c_svc
+from hinge.training.course import Task, train
 from reference import kernel_matrix, violation
 
 RNG = np.random.default_rng(0)

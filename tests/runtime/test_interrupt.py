@@ -16,7 +16,7 @@ import json, os, signal, sys, threading, time
 from dataclasses import replace
 import numpy as np
 from hinge import Gram, Kernel, Settings, certificate, solve
-from hinge.formulations import c_svc
+from hinge.dual.formulations import c_svc
 
 solver, rule, n = sys.argv[1], sys.argv[2], int(sys.argv[3])
 rng = np.random.default_rng(0)

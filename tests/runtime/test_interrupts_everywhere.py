@@ -104,7 +104,7 @@ COMPILING = """
     import numpy as np
     from numba.core import event
     from hinge import SVC
-    from hinge.solvers.pairwise import optimise
+    from hinge.solvers.pairs.pairwise import optimise
 
     class Impatient(event.Listener):
         def on_start(self, news):
@@ -132,7 +132,7 @@ def test_ctrl_c_ends_compiling_before_the_function_is_done(tmp_path):
     assert done.stdout.splitlines() == ["stopped 0", "converged True"], done.stderr
 
 
-@pytest.mark.parametrize("module", ["numpy", "scipy.sparse", "numba", "hinge.gram"])
+@pytest.mark.parametrize("module", ["numpy", "scipy.sparse", "numba", "hinge.kernel.gram"])
 def test_ctrl_c_while_a_command_is_imported_leaves_no_traceback(module, tmp_path):
     """Lines of ``-X importtime`` tell how far it is."""
     child = subprocess.Popen(

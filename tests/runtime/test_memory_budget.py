@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from hinge import SVC, SVR, Gram, Kernel, NuSVC
-from hinge.pair_grams import PairGrams
-from hinge.training import keep_values
+from hinge.training.course import keep_values
+from hinge.training.pair_grams import PairGrams
 
 MB = 2**20
 

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from hinge import SVC, SVR, Gram, Kernel, NuSVC, NuSVR, OneClassSVM, Settings, solve
-from hinge.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
+from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
 
 N = 2600  # more than one working set holds, and several tiles
 

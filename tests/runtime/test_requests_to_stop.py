@@ -1,4 +1,4 @@
-"""`hinge.interrupt`: who catches Ctrl-C, who hears of it, and what the caller is told."""
+"""`hinge.runtime.interrupt`: who catches Ctrl-C, who hears of it, and what the caller is told."""
 
 import signal
 import threading
@@ -8,9 +8,9 @@ from contextlib import suppress
 
 import pytest
 
-from hinge import interrupt
-from hinge.interrupt import Cancelled, catching, check, pressed, requested, submit, together, within
-from hinge.threads import Team
+from hinge.runtime import interrupt
+from hinge.runtime.interrupt import Cancelled, catching, check, pressed, requested, submit, together, within
+from hinge.runtime.threads import Team
 
 
 def ctrl_c():

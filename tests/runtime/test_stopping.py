@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from hinge import SVC, Gram, Kernel, Settings, certificate, solve, training
-from hinge.formulations import c_svc, epsilon_svr, nu_svc
+from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc
 from hinge.solvers import conclusion
-from hinge.solvers.shrinking import ActiveSet
+from hinge.solvers.block.shrinking import ActiveSet
 from hinge.solvers.state import State
 from reference import assert_feasible, kernel_matrix, objective, violation
 

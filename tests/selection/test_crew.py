@@ -3,7 +3,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from hinge.selection.crew import Crew
+from hinge.selection.engines.crew import Crew
 
 
 def test_whoever_is_free_makes_calls():

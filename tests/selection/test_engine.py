@@ -187,7 +187,7 @@ def test_workers_that_come_and_die(tmp_path):
 
 
 def test_units_that_kill_their_workers_are_found_out(tmp_path, monkeypatch):
-    monkeypatch.setattr("hinge.selection.dask_cluster._MOST_TRIES", 1)
+    monkeypatch.setattr("hinge.selection.engines.dask_cluster._MOST_TRIES", 1)
     made = Cluster(tmp_path, DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0")
     stop = threading.Event()
 
@@ -209,7 +209,7 @@ def test_units_that_kill_their_workers_are_found_out(tmp_path, monkeypatch):
 
 
 def test_no_scheduler_is_said_at_once(monkeypatch):
-    monkeypatch.setattr("hinge.selection.dask_cluster._CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr("hinge.selection.engines.dask_cluster._CONNECT_SECONDS", 0.5)
     with pytest.raises(ConnectionError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9; start one"):
         list(run_units(make_job(), make_units(), "tcp://127.0.0.1:9"))
 

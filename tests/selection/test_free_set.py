@@ -6,10 +6,10 @@ from scipy.linalg import LinAlgError
 
 import reference
 from hinge import SVC, SVR, Gram, Kernel, OneClassSVM, Settings, solve
-from hinge.formulations import c_svc, epsilon_svr, nu_svr
+from hinge.dual.formulations import c_svc, epsilon_svr, nu_svr
 from hinge.selection import regularisation_path
 from hinge.selection.chain import Chain
-from hinge.solvers.free_set import FreeSet
+from hinge.solvers.active_set.free_set import FreeSet
 
 
 def data(n=80, repeated=0, seed=0):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from hinge import Gram, Kernel, Settings, solve
-from hinge.formulations import c_svc
-from hinge.interrupt import Cancelled
+from hinge.dual.formulations import c_svc
+from hinge.runtime.interrupt import Cancelled
 from reference import assert_solved
 
 N = 1300  # more than one block of columns: some are done when the others are cancelled

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hinge import double_double
+from hinge.kernel import double_double
 
 # Half a unit in the last place of two doubles, and room for a few operations.
 UNIT = 2.0**-106

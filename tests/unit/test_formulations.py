@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hinge.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
+from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
 from reference import assert_feasible
 
 Y = np.array([1.0, -1.0, -1.0])

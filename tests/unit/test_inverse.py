@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hinge.solvers.inverse import add, copy_row, remove, times
+from hinge.solvers.active_set.inverse import add, copy_row, remove, times
 
 
 @given(seed=st.integers(0, 2**32 - 1), changes=st.lists(st.integers(-20, 20), min_size=1, max_size=30))

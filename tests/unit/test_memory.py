@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from hinge import memory
+from hinge.runtime import memory
 
 MB = 2**20
 

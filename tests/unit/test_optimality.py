@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from hinge.formulations import c_svc, nu_svc
-from hinge.optimality import gap_of, multipliers_of, objective_of, violation_of
+from hinge.dual.formulations import c_svc, nu_svc
+from hinge.dual.optimality import gap_of, multipliers_of, objective_of, violation_of
 
 PROBLEM = c_svc([1, 1, -1, -1], C=2.0)
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from hinge import Gram, Kernel, Settings, solve
-from hinge.formulations import c_svc
-from hinge.solvers import pairwise
+from hinge.dual.formulations import c_svc
+from hinge.solvers.pairs import pairwise
 
 INF = np.inf
 

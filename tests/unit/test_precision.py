@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from hinge import Gram, Kernel, Settings, Sizes, solve
-from hinge.formulations import c_svc
+from hinge.dual.formulations import c_svc
 from reference import assert_solved, kernel_matrix
 
 N = 150

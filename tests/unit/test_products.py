@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from hinge import Gram, Kernel
-from hinge.products import add_row, row_dot
+from hinge.data.products import add_row, row_dot
 from reference import kernel_matrix
 
 X = np.round(np.random.default_rng(0).uniform(0, 2, size=(20, 5)), 2)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hinge.cache import RowCache
+from hinge.kernel.cache import RowCache
 
 
 def keys(*numbers):

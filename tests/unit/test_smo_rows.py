@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hinge import Gram, Kernel, Settings, solve
-from hinge.formulations import c_svc, epsilon_svr, nu_svc, one_class
+from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc, one_class
 
 CAPACITY = 3
 

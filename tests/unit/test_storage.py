@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from hinge import SVC, Gram, Kernel, tiles
-from hinge.intake import as_samples
-from hinge.samples import SparseSamples
+from hinge.data.sparse import SparseSamples
+from hinge.data.storage import as_samples
 from reference import kernel_matrix
 
 RNG = np.random.default_rng(3)

@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from hinge.interrupt import Cancelled
-from hinge.threads import Team
+from hinge.runtime.interrupt import Cancelled
+from hinge.runtime.threads import Team
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])

@@ -11,20 +11,8 @@ from importlib import import_module
 from typing import Any
 
 from hinge._version import __version__
+from hinge.cli.commands import COMMANDS
 from hinge.cli.streams import OutputError, give_up_output, guarded_streams
-
-COMMANDS = {
-    "train": "train a machine on a data file, or cross-validate (svm-train)",
-    "predict": "predict a data file by a model file (svm-predict)",
-    "scale": "scale the features of a data file (svm-scale)",
-    "grid": "search C and gamma by cross-validation (grid.py)",
-    "easy": "scale, search, train and predict (easy.py)",
-    "check": "check the format of a data file (checkdata.py)",
-    "subset": "draw a random part of a data file (subset.py)",
-    "lab": "race the algorithms of the papers, and repeat the papers' experiments",
-    "demo": "train, cross-validate and report on a data set that ships with scikit-learn",
-    "completion": "print a script that completes commands and options in bash, zsh or fish",
-}
 
 _EXIT_FAILURE = 1
 _EXIT_USAGE = 2
@@ -83,9 +71,9 @@ def _ends_at_once() -> Iterator[None]:
 def _load(command: str) -> Any:
     """Import the module of a command."""
     with _ends_at_once():
-        from hinge import interrupt, jit
+        from hinge.runtime import interrupt, jit
 
-        module = import_module(f"hinge.cli.{command}")
+        module = import_module(f"hinge.cli.commands.{command}")
 
     def announce() -> None:
         if sys.stderr.isatty() and jit.is_compiling():

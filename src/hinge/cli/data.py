@@ -13,12 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from hinge.arrays import Vector
 from hinge.cli.options import EXIT_FAILURE
 from hinge.io import DataFileError, read_data, read_table
-from hinge.io.libsvm_model import dense_columns
+from hinge.io.models.libsvm_model import dense_columns
 from hinge.io.tables import READERS, ending
-from hinge.kernels import Kernel
-from hinge.problem import Vector
+from hinge.kernel.kernels import Kernel
 
 
 @dataclass(frozen=True, eq=False)

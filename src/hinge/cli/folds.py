@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hinge.samples import Index
+from hinge.arrays import Index
 
 _DEGREE = 31
 _SEPARATION = 3

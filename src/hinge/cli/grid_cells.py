@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hinge.arrays import Index
 from hinge.cli.data import Samples
 from hinge.cli.folds import GlibcRandom
 from hinge.cli.grid_points import Point
@@ -22,9 +23,8 @@ from hinge.cli.machines import folds_of, group_classes
 from hinge.cli.options import Parsed
 from hinge.cli.parameters import Parameters
 from hinge.cli.tables import TRAIN
-from hinge.interrupt import Cancelled, catching, requested, submit, together
-from hinge.samples import Index
-from hinge.threads import available_threads
+from hinge.runtime.interrupt import Cancelled, catching, requested, submit, together
+from hinge.runtime.threads import available_threads
 
 if TYPE_CHECKING:
     from hinge.selection import Cell, Job

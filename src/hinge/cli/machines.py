@@ -15,18 +15,18 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from hinge.arrays import Index, Vector
 from hinge.cli.folds import GlibcRandom, plain_folds, stratified_folds
 from hinge.cli.parameters import Parameters
-from hinge.formulations import InfeasibleNuError, c_svc, epsilon_svr, nu_svc, nu_svr, one_class
-from hinge.gram import Gram
-from hinge.io.libsvm_model import LibsvmModel, dense_columns, pairs_of
-from hinge.kernels import Kernel
+from hinge.dual.formulations import InfeasibleNuError, c_svc, epsilon_svr, nu_svc, nu_svr, one_class
+from hinge.dual.problem import DualProblem
+from hinge.io.models.libsvm_model import LibsvmModel, dense_columns, pairs_of
+from hinge.kernel.gram import Gram
+from hinge.kernel.kernels import Kernel
 from hinge.model import Model
-from hinge.problem import DualProblem, Vector
-from hinge.progress import Watch
-from hinge.samples import Index
 from hinge.settings import Settings
-from hinge.training import Machine, Task, assemble, keep_values, train
+from hinge.training.course import Machine, Task, assemble, keep_values, train
+from hinge.training.progress import Watch
 
 N_PROBABILITY_FOLDS = 5
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge.cli.options import Parsed
-from hinge.io.libsvm_model import CLASSIFIERS, KERNEL_TYPES, MOST_DEGREE, REGRESSIONS, SVM_TYPES, SvmType
-from hinge.kernels import Kernel
+from hinge.io.models.libsvm_model import CLASSIFIERS, KERNEL_TYPES, MOST_DEGREE, REGRESSIONS, SVM_TYPES, SvmType
+from hinge.kernel.kernels import Kernel
 
 _MEGABYTE = 2**20
 

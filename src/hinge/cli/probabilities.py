@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hinge.arrays import Vector
 from hinge.cli.machines import HeldOut, Job, Plan, Trainer
-from hinge.io.libsvm_model import LibsvmModel, pairs_of
-from hinge.probability import N_MARKS, coupling_matrix, density_marks, fit_sigmoid, laplace_scale, sigmoid
-from hinge.problem import Vector
+from hinge.io.models.libsvm_model import LibsvmModel, pairs_of
+from hinge.training.probability import N_MARKS, coupling_matrix, density_marks, fit_sigmoid, laplace_scale, sigmoid
 
 # Coupling stops at this accuracy, divided by the number of classes.
 _COUPLING_TOLERANCE = 0.005
@@ -82,7 +82,7 @@ def couple_by_iteration(pairwise: Vector, k: int) -> Vector:
     """Combine the probabilities of all pairs as LIBSVM does, down to its stopping rule.
 
     The second method of Wu, Lin & Weng (2004), algorithm 2: one probability after the other is set to its best
-    value, until p satisfies the optimality conditions to 0.005 / k. The exact solution (`hinge.probability`)
+    value, until p satisfies the optimality conditions to 0.005 / k. The exact solution (`probability.couple`)
     differs in the third digit; a command that replaces LIBSVM's must not.
 
     Parameters

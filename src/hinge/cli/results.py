@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from hinge.arrays import Vector
 from hinge.cli.machines import Job, Plan, Trainer
-from hinge.io.libsvm_model import LibsvmModel
-from hinge.problem import Vector
-from hinge.training import half_margin
+from hinge.io.models.libsvm_model import LibsvmModel
+from hinge.training.course import half_margin
 
 # A dot for every so many iterations, or for as many as there are samples.
 _DOT = 1000

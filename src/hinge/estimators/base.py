@@ -24,7 +24,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
-from hinge import interrupt
+from hinge.arrays import Vector
+from hinge.data.given import GivenGram, RowKernel
+from hinge.data.structure import canonical
 from hinge.estimators.diagnosis import convergence_message
 from hinge.estimators.inputs import (
     TrainingData,
@@ -35,18 +37,14 @@ from hinge.estimators.inputs import (
     select,
     thread_count,
 )
-from hinge.given import GivenGram, RowKernel
-from hinge.gram import Gram
-from hinge.interrupt import Cancelled
-from hinge.kernels import KERNELS, Kernel
+from hinge.kernel.gram import Gram
+from hinge.kernel.kernels import KERNELS, Kernel
 from hinge.model import Model
-from hinge.probability import N_FOLDS, folds_by_content
-from hinge.problem import Vector
-from hinge.progress import CallbackListener, Listener, TaskListener, Watch, verbose_listener
 from hinge.report import Report
+from hinge.runtime import interrupt
+from hinge.runtime.interrupt import Cancelled
 from hinge.settings import Settings
-from hinge.structure import canonical
-from hinge.training import (
+from hinge.training.course import (
     Machine,
     Task,
     assemble,
@@ -56,6 +54,8 @@ from hinge.training import (
     sizes_of,
     train,
 )
+from hinge.training.probability import N_FOLDS, folds_by_content
+from hinge.training.progress import CallbackListener, Listener, TaskListener, Watch, verbose_listener
 
 try:  # scikit-learn 1.9 and later
     from sklearn.callback import CallbackSupportMixin

@@ -16,18 +16,17 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from hinge.arrays import Index, Vector
 from hinge.estimators.base import KernelMachine
 from hinge.estimators.inputs import TrainingData
-from hinge.gram import Gram
-from hinge.interrupt import check
+from hinge.kernel.gram import Gram
 from hinge.model import Model
-from hinge.multiclass import REST, by_opponent, count_votes, duels, votes_with_confidence
-from hinge.probability import couple, fit_sigmoid, sigmoid
-from hinge.problem import Vector
-from hinge.progress import Watch
-from hinge.samples import Index
+from hinge.runtime.interrupt import check
 from hinge.settings import Settings
-from hinge.training import Machine, Task, Tasks
+from hinge.training.course import Machine, Task, Tasks
+from hinge.training.multiclass import REST, by_opponent, count_votes, duels, votes_with_confidence
+from hinge.training.probability import couple, fit_sigmoid, sigmoid
+from hinge.training.progress import Watch
 
 
 class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from hinge.problem import Vector
+from hinge.arrays import Vector
+from hinge.data.structure import compact
 from hinge.report import Report, Status
-from hinge.structure import compact
 
 # A feature is suspicious when its spread is this many times that of the typical feature.
 _SUSPICIOUS = 30.0

@@ -59,7 +59,7 @@ warm_start : bool, default=False
     Start from the solution of the last fit, if it had as many samples and the same classes; this continues a
     fit that was stopped.
 callback : callable or None, default=None
-    Called with a `hinge.progress.FitProgress` after each outer step; a true answer stops the fit.""",
+    Called with a `hinge.training.progress.FitProgress` after each outer step; a true answer stops the fit.""",
 }
 
 ATTRIBUTES = {

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from hinge.contents import row_moments
-from hinge.multiclass import REST, Duel
-from hinge.problem import Vector
-from hinge.samples import Index
-from hinge.threads import available_threads, lazy
+from hinge.arrays import Index, Vector
+from hinge.data.contents import row_moments
+from hinge.runtime.threads import available_threads, lazy
+from hinge.training.multiclass import REST, Duel
 
 # Squares of values between this and its inverse are floats, and so are sums of many of them.
 _SMALLEST_TO_SQUARE = 1e-100

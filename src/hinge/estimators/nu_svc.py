@@ -11,14 +11,13 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from hinge.arrays import Index, Vector
+from hinge.dual.formulations import InfeasibleNuError, c_svc, nu_svc
 from hinge.estimators.classification import KernelClassifier
 from hinge.estimators.documentation import documented
 from hinge.estimators.inputs import TrainingData
-from hinge.formulations import InfeasibleNuError, c_svc, nu_svc
 from hinge.model import Model
-from hinge.problem import Vector
-from hinge.samples import Index
-from hinge.training import Machine, Task, Tasks, half_margin, is_flat
+from hinge.training.course import Machine, Task, Tasks, half_margin, is_flat
 
 
 @documented

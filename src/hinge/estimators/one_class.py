@@ -13,17 +13,17 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
 
+from hinge.arrays import Vector
+from hinge.dual.formulations import one_class
 from hinge.estimators.base import KernelMachine
 from hinge.estimators.documentation import documented
 from hinge.estimators.inputs import TrainingData
-from hinge.formulations import one_class
-from hinge.gram import Gram
+from hinge.kernel.gram import Gram
 from hinge.model import Model
-from hinge.probability import density_marks, normality
-from hinge.problem import Vector
-from hinge.progress import Watch
 from hinge.settings import Settings
-from hinge.training import Machine, Task
+from hinge.training.course import Machine, Task
+from hinge.training.probability import density_marks, normality
+from hinge.training.progress import Watch
 
 # A decision value this small beside the offset is the rounding of its sum.
 _ROUNDING = 1e-12

@@ -11,17 +11,18 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval
 
+from hinge.arrays import Vector
+from hinge.dual.formulations import epsilon_svr, nu_svr
+from hinge.dual.problem import DualProblem
 from hinge.estimators.base import KernelMachine
 from hinge.estimators.documentation import documented
 from hinge.estimators.inputs import TrainingData
-from hinge.formulations import epsilon_svr, nu_svr
-from hinge.gram import Gram
+from hinge.kernel.gram import Gram
 from hinge.model import Model
-from hinge.probability import laplace_scale
-from hinge.problem import DualProblem, Vector
-from hinge.progress import Watch
 from hinge.settings import Settings
-from hinge.training import Machine, Task
+from hinge.training.course import Machine, Task
+from hinge.training.probability import laplace_scale
+from hinge.training.progress import Watch
 
 
 class KernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]

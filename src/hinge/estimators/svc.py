@@ -7,12 +7,11 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
 
+from hinge.arrays import Index, Vector
+from hinge.dual.formulations import c_svc
 from hinge.estimators.classification import KernelClassifier
 from hinge.estimators.documentation import documented
-from hinge.formulations import c_svc
-from hinge.problem import Vector
-from hinge.samples import Index
-from hinge.training import Task
+from hinge.training.course import Task
 
 
 @documented

@@ -18,12 +18,11 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from hinge.io.atomic import atomic_write
-from hinge.io.libsvm_model import LibsvmModel
-from hinge.io.libsvm_text import ModelFileError, read_libsvm_model, write_libsvm_model
-from hinge.io.model_files import load_model, save_model
-from hinge.io.svmlight import MAX_INDEX, Data, read_data
-from hinge.io.svmlight_errors import DataFileError, LineError
-from hinge.io.svmlight_write import write_data
+from hinge.io.models.libsvm_model import LibsvmModel
+from hinge.io.models.libsvm_text import ModelFileError, read_libsvm_model, write_libsvm_model
+from hinge.io.svmlight.errors import DataFileError, LineError
+from hinge.io.svmlight.read import MAX_INDEX, Data, read_data
+from hinge.io.svmlight.write import write_data
 from hinge.io.tables import READERS, ending, read_table
 
 __all__ = [
@@ -35,11 +34,9 @@ __all__ = [
     "ModelFileError",
     "atomic_write",
     "load",
-    "load_model",
     "read_data",
     "read_libsvm_model",
     "read_table",
-    "save_model",
     "write_data",
     "write_libsvm_model",
 ]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from hinge.io.svmlight_errors import DataFileError
-from hinge.memory import free_bytes
+from hinge.io.svmlight.errors import DataFileError
+from hinge.runtime.memory import free_bytes
 
 #: Environment variable with another limit, in megabytes.
 VARIABLE = "HINGE_FILE_MEMORY"

@@ -16,9 +16,9 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from hinge.io.budget import Budget
-from hinge.io.svmlight import Data
-from hinge.io.svmlight_errors import DataFileError, LineError, malformed
-from hinge.io.svmlight_source import LONGEST_LINE, LineTooLongError, blocks, open_source
+from hinge.io.svmlight.errors import DataFileError, LineError, malformed
+from hinge.io.svmlight.read import Data
+from hinge.io.svmlight.source import LONGEST_LINE, LineTooLongError, blocks, open_source
 
 LABEL_NAMES = ("label", "target", "y")
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from hinge.formulations import c_svc
-from hinge.gram import Gram
-from hinge.kernels import Kernel
+from hinge.dual.formulations import c_svc
+from hinge.kernel.gram import Gram
+from hinge.kernel.kernels import Kernel
 from hinge.lab import Algorithm, Traced, get
 from hinge.settings import Progress, Settings
 

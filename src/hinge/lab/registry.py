@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hinge.gram import Gram
+from hinge.dual.problem import DualProblem
+from hinge.kernel.gram import Gram
 from hinge.lab.trace import Recorder, Traced
-from hinge.problem import DualProblem
 from hinge.report import Solution
 from hinge.settings import Settings
 from hinge.solvers import solve
@@ -67,7 +67,7 @@ class Algorithm:
         --------
         >>> import numpy as np
         >>> from hinge import Gram, Kernel, lab
-        >>> from hinge.formulations import c_svc
+        >>> from hinge.dual.formulations import c_svc
         >>> gram = Gram(np.array([[0.0], [1.0], [2.0], [3.0]]), Kernel("linear"))
         >>> traced = lab.get("smo-mvp").solve(c_svc([-1, -1, 1, 1], C=10.0), gram)
         >>> traced.solution.beta.round(3), bool(traced.trace.violation[-1] <= 1e-3)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hinge.gram import Gram
+from hinge.kernel.gram import Gram
 from hinge.report import Solution
 from hinge.settings import Progress, Settings
 

@@ -6,7 +6,7 @@ its own certificate.
 """
 
 from hinge.selection.bounds import XiAlpha, xi_alpha
-from hinge.selection.engine import run_units
+from hinge.selection.engines.choose import run_units
 from hinge.selection.job import Cell, Job, Unit, plan
 from hinge.selection.leave_one_out import LeaveOneOut, leave_one_out
 from hinge.selection.path import regularisation_path

@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from hinge.arrays import Floats, Vector
 from hinge.estimators import SVC
-from hinge.gram import Gram
-from hinge.problem import Vector
-from hinge.samples import Floats
+from hinge.kernel.gram import Gram
 
 # Rows of the kernel matrix that are looked at together while its smallest value is sought.
 _ROWS_AT_ONCE = 1024

@@ -15,22 +15,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from hinge.given import GivenGram
-from hinge.gram import Gram
-from hinge.interrupt import pressed, requested
-from hinge.jit import compiled
-from hinge.optimality import free_and_near, violation_of
-from hinge.problem import DualProblem, Vector
+from hinge.arrays import Floats, Vector
+from hinge.data.given import GivenGram
+from hinge.dual.optimality import free_and_near, violation_of
+from hinge.dual.problem import DualProblem
+from hinge.kernel.gram import Gram
 from hinge.report import Solution, Status
-from hinge.samples import Floats
+from hinge.runtime.interrupt import pressed, requested
+from hinge.runtime.jit import compiled
+from hinge.runtime.threads import blas_on_one_thread
 from hinge.settings import Settings
 from hinge.solvers import solve
+from hinge.solvers.active_set.free_set import NS_OF_CHANGE, FreeSet, layout_ns, residual_of
+from hinge.solvers.active_set.steps import subtract_image
 from hinge.solvers.conclusion import certified
 from hinge.solvers.exactness import is_within
-from hinge.solvers.free_set import NS_OF_CHANGE, FreeSet, layout_ns, residual_of
-from hinge.solvers.free_steps import subtract_image
-from hinge.solvers.pairwise import CONVERGED, SECOND_ORDER, STEP_LIMIT, optimise
-from hinge.threads import blas_on_one_thread
+from hinge.solvers.pairs.pairwise import CONVERGED, SECOND_ORDER, STEP_LIMIT, optimise
 
 # Nanoseconds that a pair step takes for every variable.
 _PAIR = 2.2

@@ -13,18 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from hinge import interrupt
+from hinge.arrays import Index, Vector
+from hinge.dual.problem import DualProblem
 from hinge.estimators.base import KernelMachine
 from hinge.estimators.inputs import TrainingData
-from hinge.gram import Gram
-from hinge.kernels import Kernel
-from hinge.problem import DualProblem, Vector
-from hinge.samples import Index
+from hinge.kernel.gram import Gram
+from hinge.kernel.kernels import Kernel
+from hinge.runtime import interrupt
 from hinge.selection.chain import Chain
 from hinge.selection.workshop import Fold, KernelValues, Workshop
 from hinge.settings import Settings
 from hinge.solvers import solve
-from hinge.training import Absent, Machine, Task, _machine_of, assemble, coefficient_rows
+from hinge.training.course import Absent, Machine, Task, _machine_of, assemble, coefficient_rows
 
 
 class Rows:

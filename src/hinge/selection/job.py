@@ -8,9 +8,9 @@ units and cells are plain values: they can be pickled, sent to other machines an
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from hinge.estimators.base import KernelMachine
 from hinge.report import Report, Status
 
-if TYPE_CHECKING:
-    from hinge.selection.workshop import Workshop
+T = TypeVar("T")
 
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 
@@ -65,20 +64,18 @@ class Job:
     error_score: Any = np.nan
 
     def __post_init__(self) -> None:
-        self._workshop: Workshop | None = None
+        self._shared: Any = None
         self._lock = threading.Lock()
 
-    def workshop(self) -> Workshop:
-        """Return what units that run in this process share: checked data, comparisons of samples."""
-        from hinge.selection.workshop import Workshop
-
+    def shared(self, make: Callable[[Job], T]) -> T:
+        """Return what all units that run in this process share, made by the first of them; it does not travel."""
         with self._lock:
-            if self._workshop is None:
-                self._workshop = Workshop(self)
-            return self._workshop
+            if self._shared is None:
+                self._shared = make(self)
+            return self._shared
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("_workshop", "_lock")}
+        return {name: value for name, value in vars(self).items() if name not in ("_shared", "_lock")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -19,14 +19,16 @@ from scipy.linalg import LinAlgError
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import indexable
 
+from hinge.arrays import Vector
+from hinge.dual.optimality import multipliers_of, violation_of
+from hinge.dual.problem import DualProblem
 from hinge.estimators import SVC, SVR
 from hinge.estimators.base import KernelMachine
 from hinge.estimators.inputs import thread_count
-from hinge.gram import Gram
-from hinge.interrupt import catching, check
-from hinge.optimality import multipliers_of, violation_of
-from hinge.problem import DualProblem, Vector
+from hinge.kernel.gram import Gram
 from hinge.report import Solution
+from hinge.runtime.interrupt import catching, check
+from hinge.runtime.threads import blas_on_one_thread
 from hinge.selection.bounds import spread_of, xi_alpha_bounds
 from hinge.selection.chain import Chain, matrix_of
 from hinge.selection.fold import Series, follows_data, kernel_of
@@ -34,8 +36,7 @@ from hinge.selection.job import Job
 from hinge.selection.workshop import KernelValues, Workshop
 from hinge.settings import Settings
 from hinge.solvers import solve
-from hinge.solvers.free_set import FreeSet
-from hinge.threads import blas_on_one_thread
+from hinge.solvers.active_set.free_set import FreeSet
 
 # A margin this many tolerances wide is not a matter of rounding: the short cuts may rest on it.
 _SAFE_TOLERANCES = 10.0
@@ -108,9 +109,9 @@ def leave_one_out(estimator: KernelMachine, X: Any, y: Any = None, *, sample_wei
     job = Job(clone(estimator), X, y, [(everyone, everyone)], None, sample_weight)
     job.estimator._validate_params()
     with catching(), blas_on_one_thread():
-        whole = _Whole(job.workshop())
+        whole = _Whole(job.shared(Workshop))
         predictions = whole.predictions() if whole.is_independent else whole.predictions_one_by_one()
-    return _result(job.workshop(), predictions, whole)
+    return _result(job.shared(Workshop), predictions, whole)
 
 
 class _Whole:

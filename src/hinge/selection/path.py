@@ -11,9 +11,10 @@ from sklearn.utils import indexable
 
 from hinge.estimators.base import KernelMachine
 from hinge.estimators.inputs import thread_count
-from hinge.interrupt import catching
+from hinge.runtime.interrupt import catching
 from hinge.selection.fold import Series, kernel_of
 from hinge.selection.job import Job
+from hinge.selection.workshop import Workshop
 
 
 def regularisation_path(
@@ -54,7 +55,7 @@ def regularisation_path(
     job = Job(clone(estimator), X, y, [(everyone, nobody)], None, sample_weight)
     machines: dict[int, KernelMachine] = {}
     with catching():
-        shop = job.workshop()
+        shop = job.shared(Workshop)
         (fold,) = shop.folds
         kernel = kernel_of(shop, job.estimator, fold.train)
         values = shop.values(kernel, thread_count(estimator.n_jobs))

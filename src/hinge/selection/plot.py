@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from hinge.arrays import Vector
 from hinge.io import atomic_write
-from hinge.problem import Vector
 
 FORMATS = ("png", "svg", "pdf")
 

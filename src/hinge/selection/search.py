@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from hinge.estimators.base import KernelMachine
 from hinge.estimators.inputs import thread_count
-from hinge.selection.engine import run_units
+from hinge.selection.engines.choose import run_units
 from hinge.selection.job import Cell, Job, plan
 from hinge.selection.strategies import STRATEGIES, n_samples
 

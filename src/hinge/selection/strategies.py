@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import _safe_indexing
 
-from hinge.samples import Index
+from hinge.arrays import Index
 from hinge.selection.job import Cell, Job, Split
 
 Evaluate = Callable[[Job, Sequence[dict[str, Any]]], list[Cell]]

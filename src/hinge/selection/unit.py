@@ -16,15 +16,15 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.metaestimators import _safe_split
 
-from hinge import interrupt
+from hinge.arrays import Index
 from hinge.estimators.base import KernelMachine
-from hinge.kernels import Kernel
+from hinge.kernel.kernels import Kernel
 from hinge.report import Report
-from hinge.samples import Index
+from hinge.runtime import interrupt
+from hinge.runtime.threads import lazy
 from hinge.selection.fold import Series, follows_data, kernel_of
 from hinge.selection.job import Cell, Job, Unit
 from hinge.selection.workshop import Fold, KernelValues, Workshop
-from hinge.threads import lazy
 
 
 @dataclass
@@ -68,9 +68,9 @@ def evaluate_unit(
     Raises
     ------
     Cancelled
-        Somebody asked to stop; see `hinge.interrupt`.
+        Somebody asked to stop; see `hinge.runtime.interrupt`.
     """
-    shop = job.workshop()
+    shop = job.shared(Workshop)
     machines, errors = _machines(job.estimator, unit.candidates)
     results: list[dict[int, _FoldResult]] = [{} for _ in machines]
     cells = []

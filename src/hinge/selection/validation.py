@@ -12,7 +12,7 @@ from sklearn.utils import indexable
 
 from hinge.estimators.base import KernelMachine
 from hinge.estimators.inputs import thread_count
-from hinge.selection.engine import run_units
+from hinge.selection.engines.choose import run_units
 from hinge.selection.job import Job, plan
 
 

@@ -7,26 +7,23 @@ import logging
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _check_sample_weight
 
-from hinge.accumulate import gather
+from hinge.arrays import Floats, Index, Vector
 from hinge.estimators.base import KernelMachine
 from hinge.estimators.inputs import cache_bytes
-from hinge.gram import Gram
-from hinge.interrupt import check
-from hinge.kernels import Kernel
-from hinge.memory import default_cache_bytes
-from hinge.problem import Vector
-from hinge.samples import Floats, Index
-from hinge.threads import blas_on_one_thread
-
-if TYPE_CHECKING:
-    from hinge.selection.job import Job
+from hinge.kernel.accumulate import gather
+from hinge.kernel.gram import Gram
+from hinge.kernel.kernels import Kernel
+from hinge.runtime.interrupt import check
+from hinge.runtime.memory import default_cache_bytes
+from hinge.runtime.threads import blas_on_one_thread
+from hinge.selection.job import Job
 
 logger = logging.getLogger("hinge")
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from hinge.gram import Gram
-from hinge.interrupt import catching
-from hinge.optimality import objective_of
-from hinge.problem import DualProblem
+from hinge.dual.optimality import objective_of
+from hinge.dual.problem import DualProblem
+from hinge.kernel.gram import Gram
 from hinge.report import Solution, Status
+from hinge.runtime.interrupt import catching
 from hinge.settings import Settings
+from hinge.solvers.block.shrinking import shrinking_block, shrinking_smo
 from hinge.solvers.conclusion import conclude, conduct
 from hinge.solvers.exactness import is_exact, needs_double, refresh, verdict
-from hinge.solvers.linear import descent_then_block, proximal_then_block, weight_method
 from hinge.solvers.run import Run, Stop
-from hinge.solvers.shrinking import shrinking_block, shrinking_smo
 from hinge.solvers.state import State
+from hinge.solvers.weights.choose import descent_then_block, proximal_then_block, weight_method
 
 # Where a check found the point beyond the tolerance, or so near that rounding leaves it in doubt, the method goes
 # on to a little below it, so that what rounding moves stays within it the next time.
@@ -38,7 +38,7 @@ def solve(problem: DualProblem, gram: Gram, settings: Settings | None = None) ->
     Parameters
     ----------
     problem : DualProblem
-        What to solve; the functions in `hinge.formulations` build them.
+        What to solve; the functions in `hinge.dual.formulations` build them.
     gram : Gram
         Kernel values of the problem's samples.
     settings : Settings, optional
@@ -53,7 +53,7 @@ def solve(problem: DualProblem, gram: Gram, settings: Settings | None = None) ->
     Examples
     --------
     >>> from hinge import Gram, Kernel, solve
-    >>> from hinge.formulations import c_svc
+    >>> from hinge.dual.formulations import c_svc
     >>> gram = Gram(np.array([[0.0], [1.0], [2.0], [3.0]]), Kernel("linear"))
     >>> solution = solve(c_svc([-1, -1, 1, 1], C=10.0), gram)
     >>> solution.beta.round(6), solution.multipliers.round(6), str(solution.report.status)

@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hinge.gram import Gram
-from hinge.interrupt import Cancelled, requested
-from hinge.optimality import (
+from hinge.arrays import Index, Vector
+from hinge.dual.optimality import (
     count_support,
     gap_of,
     most_violation_of,
@@ -17,14 +16,15 @@ from hinge.optimality import (
     objective_of,
     violation_of,
 )
-from hinge.problem import DualProblem, Vector
+from hinge.dual.problem import DualProblem
+from hinge.dual.residuals import objective_at_most
+from hinge.kernel.gram import Gram
 from hinge.report import MESSAGES, Report, Solution, Status
-from hinge.residuals import objective_at_most
-from hinge.samples import Index
+from hinge.runtime.interrupt import Cancelled, requested
+from hinge.runtime.threads import blas_on_one_thread
 from hinge.solvers.exactness import doubt
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.state import State
-from hinge.threads import blas_on_one_thread
 
 # After an interrupt, this many seconds may go into the residual of samples that were waiting.
 _LAST_WORK_SECONDS = 0.4

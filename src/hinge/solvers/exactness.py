@@ -3,20 +3,20 @@
 Each step leaves a rounding error in the residual; together they can hide a violation larger than the tolerance.
 Before convergence is declared the residual is computed anew in double precision wherever it could matter: for
 the variables that violate, are free or lie so near the margin that the error found there could make them so, and
-for all support vectors, from which the objective is computed. Double precision rounds too. `hinge.rounding`
+for all support vectors, from which the objective is computed. Double precision rounds too. `hinge.kernel.rounding`
 bounds by how much, and where that is not far below the tolerance the residual is computed in double-double
-arithmetic (`hinge.sharp`).
+arithmetic (`hinge.kernel.sharp`).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from hinge.gram import Gram
-from hinge.optimality import free_and_near, most_violation_of, multipliers_of, violation_of
-from hinge.problem import DualProblem
+from hinge.dual.optimality import free_and_near, most_violation_of, multipliers_of, violation_of
+from hinge.dual.problem import DualProblem
+from hinge.dual.residuals import Reference, exact_residual
+from hinge.kernel.gram import Gram
 from hinge.report import Status
-from hinge.residuals import Reference, exact_residual
 from hinge.solvers.state import SINGLE_ERROR, State
 
 # Rounding may move the residual by this share of the tolerance before it is computed anew.

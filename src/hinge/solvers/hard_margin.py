@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hinge.problem import DualProblem
+from hinge.dual.problem import DualProblem
 from hinge.report import Status
 from hinge.solvers.run import Stop
 from hinge.solvers.state import State

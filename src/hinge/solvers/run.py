@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from hinge import interrupt
-from hinge.optimality import gap_of, multipliers_of, objective_of
-from hinge.problem import DualProblem
+from hinge.dual.optimality import gap_of, multipliers_of, objective_of
+from hinge.dual.problem import DualProblem
 from hinge.report import Status
+from hinge.runtime import interrupt
+from hinge.runtime.threads import Team
 from hinge.settings import Progress, Settings
 from hinge.solvers.state import State
-from hinge.threads import Team
 
 # The default limit on pair steps is LIBSVM's: far beyond any healthy run, and still finite.
 _MIN_DEFAULT_STEPS = 10_000_000

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from hinge.gram import Gram
-from hinge.optimality import group_extremes, objective_of, violation_of
-from hinge.problem import DualProblem, Vector
-from hinge.residuals import Reference, residual_since
-from hinge.rounding import UNIT
-from hinge.samples import Index
-
-if TYPE_CHECKING:
-    from hinge.solvers.lagging import Lagging
+from hinge.arrays import Index, Vector
+from hinge.dual.optimality import group_extremes, objective_of, violation_of
+from hinge.dual.problem import DualProblem
+from hinge.dual.residuals import Reference, residual_since
+from hinge.kernel.gram import Gram
+from hinge.kernel.rounding import UNIT
 
 # Error of one kernel value relative to the largest; a few units in the last place.
 SINGLE_ERROR = 2e-7
@@ -26,6 +22,33 @@ _FELT = 0.1
 
 # Rounding errors of many steps cancel: what is left is seldom more than this share of the bound on their sum.
 _LIKELY_DRIFT = 0.01
+
+# Residuals that belong to the point where the state is now.
+CURRENT = -1
+
+
+@dataclass(eq=False)
+class Lags:
+    """Which samples have an old residual, and of which point.
+
+    Attributes
+    ----------
+    epoch : int64 array of shape (n_samples,)
+        For each sample, the number of the point that its residual belongs to; -1 where it is up to date.
+    points : list of arrays
+        Coefficients of the samples at those points.
+    travel : list of float
+        How far the weight vector has moved since each point, at most.
+    """
+
+    epoch: Index
+    points: list[Vector] = field(default_factory=list)
+    travel: list[float] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        """Number of samples that lag."""
+        return int(np.count_nonzero(self.epoch != CURRENT))
 
 
 @dataclass(eq=False)
@@ -46,7 +69,7 @@ class State:
         Whether part of the residual is out of date because a run ended early.
     reference : Reference, optional
         Where the residual was last computed in double precision or beyond; of a part, where it began.
-    lagging : Lagging, optional
+    lagging : Lags, optional
         Which samples are out of reach, so that their residual may be an old one.
     """
 
@@ -57,7 +80,7 @@ class State:
     drift: float = 0.0
     is_stale: bool = False
     reference: Reference | None = None
-    lagging: Lagging | None = None
+    lagging: Lags | None = None
 
     def violation(self) -> float:
         """Return the violation according to the residual."""

@@ -15,16 +15,16 @@ import numpy as np
 
 from hinge import lab
 from hinge.certificates import certificate
-from hinge.datasets import DataSetNotFound
-from hinge.formulations import c_svc
-from hinge.gram import Gram
+from hinge.dual.formulations import c_svc
 from hinge.io import atomic_write
-from hinge.kernels import Kernel
+from hinge.io.datasets import DataSetNotFound
+from hinge.kernel.gram import Gram
+from hinge.kernel.kernels import Kernel
 from hinge.lab.experiments.data import prepare
 from hinge.lab.race import warm_up
 from hinge.report import Status
+from hinge.runtime.threads import blas_on_one_thread
 from hinge.settings import Progress, Settings
-from hinge.threads import blas_on_one_thread
 
 # The clock on the wall may show this many times a cell's limit of processor time before the run is ended: others
 # may want the processor too, and that is no fault of the algorithm.

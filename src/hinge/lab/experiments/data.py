@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from hinge import datasets
-from hinge.problem import Vector
+from hinge.arrays import Vector
+from hinge.io import datasets
 
 _SEED = 1998
 _BITS = 300  # features of the artificial sets (Platt section 3.3)
@@ -50,7 +50,7 @@ def prepare(name: str) -> Prepared:
     Raises
     ------
     DataSetNotFound
-        It is neither generated nor found by `hinge.datasets.load`.
+        It is neither generated nor found by `hinge.io.datasets.load`.
 
     Examples
     --------

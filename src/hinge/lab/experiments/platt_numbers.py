@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hinge.datasets import about
+from hinge.io.datasets import about
 from hinge.lab.experiments.scales import Scale
 
 Row = tuple[float, float | None, int, int]

@@ -1,0 +1,108 @@
+"""``hinge predict``: predict a data file by a model file (LIBSVM's ``svm-predict``)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+
+from hinge.arrays import Vector
+from hinge.cli.data import leave, read_samples
+from hinge.cli.options import EXIT_OK, Parsed
+from hinge.cli.probabilities import class_probabilities, normal_probability, predict
+from hinge.cli.results import noise_lines, prediction_lines
+from hinge.cli.tables import PREDICT
+from hinge.io import LibsvmModel, ModelFileError, atomic_write, read_libsvm_model
+from hinge.io.models.libsvm_text import number_texts
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command; return its exit code."""
+    parsed = PREDICT.parse(arguments)
+    test_file, model_file, output_file = parsed.files
+    samples = read_samples(test_file, parsed["threads"])
+    model = _read_model(model_file)
+    _check_probabilities(model, parsed)
+    if model.kernel.label == "precomputed":
+        _check_rows(samples.rows)
+    predicted = np.empty(samples.n)
+    try:
+        with ExitStack() as stack:
+            output = stack.enter_context(atomic_write(output_file))
+            decisions_file = parsed["decision-values"]
+            extra = stack.enter_context(atomic_write(decisions_file)) if decisions_file else None
+            output.write(_head(model, bool(parsed["probability"])))
+            for start, decisions in model.decide(samples.rows, parsed["threads"]):
+                labels, lines = _answers(model, decisions, bool(parsed["probability"]))
+                predicted[start : start + len(labels)] = labels
+                output.writelines(lines)
+                if extra is not None:
+                    extra.writelines(" ".join(number_texts(row, 17)) + "\n" for row in decisions)
+    except OSError as error:
+        print(f"can't open output file {output_file}", file=sys.stderr)
+        leave(f"{error.filename or output_file}: {error.strerror or error}")
+    except ValueError as error:
+        leave(f"ERROR: {error}")
+    if not parsed["quiet"]:
+        print("\n".join(prediction_lines(model.is_regression, samples.y, predicted)), flush=True)
+    return EXIT_OK
+
+
+def _read_model(path: str) -> LibsvmModel:
+    try:
+        return read_libsvm_model(path)
+    except ModelFileError as error:
+        print(error.message if error.message.startswith("unknown text") else str(error), file=sys.stderr)
+        if error.message.startswith("unknown text"):
+            print("ERROR: fscanf failed to read model", file=sys.stderr)
+    except OSError:
+        pass
+    leave(f"can't open model file {path}")
+    raise AssertionError
+
+
+def _check_probabilities(model: LibsvmModel, parsed: Parsed) -> None:
+    if parsed["probability"]:
+        if not model.has_probabilities:
+            leave("Model does not support probabiliy estimates")
+        if model.is_regression and model.prob_a is not None and not parsed["quiet"]:
+            print("\n".join(noise_lines(float(model.prob_a[0]), "sigma=")))
+    elif model.has_probabilities and not parsed["quiet"]:
+        print("Model supports probability estimates, but disabled in prediction.")
+
+
+def _check_rows(rows: Any) -> None:
+    """Rows of a precomputed kernel begin with 0:anything; what follows are kernel values."""
+    first = rows.indptr[:-1]
+    filled = rows.indptr[1:] > first
+    if not (filled.all() and (rows.indices[first] == 0).all()):
+        leave("Wrong input format: first column must be 0:sample_serial_number")
+
+
+def _head(model: LibsvmModel, with_probabilities: bool) -> str:
+    if not with_probabilities or model.is_regression:
+        return ""
+    if model.labels is None:
+        return "label normal outlier\n"
+    return " ".join(["labels", *(str(label) for label in model.labels.tolist())]) + "\n"
+
+
+def _answers(model: LibsvmModel, decisions: Vector, with_probabilities: bool) -> tuple[Vector, Iterator[str]]:
+    """Return labels or values, and the lines of the output file."""
+    if not with_probabilities or model.is_regression:
+        labels = predict(model, decisions)
+        return labels, (text + "\n" for text in number_texts(labels, 17))
+    if model.svm_type == "one_class":
+        assert model.density_marks is not None
+        labels = predict(model, decisions)
+        normal = normal_probability(model.density_marks, decisions[:, 0])
+        probabilities = np.column_stack([normal, 1 - normal])
+    else:
+        assert model.labels is not None
+        probabilities = class_probabilities(model, decisions)
+        labels = model.labels[np.argmax(probabilities, axis=1)].astype(np.float64)
+    columns = [number_texts(column, 6) for column in (labels, *probabilities.T)]
+    return labels, (" ".join(row) + "\n" for row in zip(*columns, strict=True))

@@ -1,0 +1,231 @@
+"""``hinge train``: train a machine on a data file, or cross-validate (LIBSVM's ``svm-train``)."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hinge.arrays import Index, Vector
+from hinge.cli.data import Samples, default_model_name, leave, read_samples
+from hinge.cli.folds import GlibcRandom
+from hinge.cli.machines import Job, Plan, Trainer, folds_of, plan, solve_all
+from hinge.cli.options import EXIT_FAILURE, EXIT_OK, Parsed
+from hinge.cli.parameters import Parameters
+from hinge.cli.probabilities import calibrated, predict
+from hinge.cli.results import cross_validation_lines, plan_lines
+from hinge.cli.tables import TRAIN
+from hinge.io import atomic_write, write_libsvm_model
+from hinge.report import Status
+from hinge.runtime.interrupt import catching, within
+from hinge.training.course import is_flat
+from hinge.training.progress import Listener, Watch
+
+_LEAST_FOLDS = 2
+_FULL_DIGITS = 17
+_LIBSVM_DIGITS = 8
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command; return its exit code."""
+    parsed = TRAIN.parse(arguments)
+    if parsed["folds"] is not None and parsed["folds"] < _LEAST_FOLDS:
+        TRAIN.fail("n-fold cross validation: n must >= 2")
+    parameters = Parameters.of(parsed)
+    samples = read_samples(parsed.files[0], parameters.threads)
+    complaint = parameters.complaint(samples.labels())
+    if complaint is None and samples.n == 0:
+        complaint = f"{parsed.files[0]} holds no samples"
+    if complaint is not None:
+        leave(f"ERROR: {complaint}")
+    try:
+        return _Session(parsed, parameters, samples).run()
+    except ValueError as error:
+        return int(leave(f"ERROR: {error}"))
+
+
+class _Session:
+    """One run of the command."""
+
+    def __init__(self, parsed: Parsed, parameters: Parameters, samples: Samples) -> None:
+        self.parsed, self.samples = parsed, samples
+        self.trainer = _trainer(parameters, samples)
+        self.started = time.perf_counter()
+        self.figures: dict[str, Any] = {}
+
+    def run(self) -> int:
+        random = GlibcRandom()
+        n_folds = self.parsed["folds"]
+        if n_folds is None:
+            plans = [plan(self.trainer, np.arange(self.samples.n, dtype=np.int64), random)]
+            folds: list[Index] = []
+        else:
+            folds = self._folds(n_folds, random)
+            everyone = [np.concatenate(folds[:f] + folds[f + 1 :]) for f in range(len(folds))]
+            plans = [plan(self.trainer, rest, random) for rest in everyone]
+        self._warn_of_weights(plans)
+        jobs = [job for part in plans for job in part.all_jobs]
+        parameters = self.trainer.parameters
+        if not self._solve(jobs, parameters.validation_tolerance if folds else parameters.tolerance):
+            return EXIT_FAILURE
+        code = self._cross_validate(plans, folds) if folds else self._save(plans[0])
+        self._write_report(jobs)
+        return code
+
+    def _folds(self, n_folds: int, random: GlibcRandom) -> list[Index]:
+        n = self.samples.n
+        if n_folds > n:
+            print(
+                f"WARNING: # folds ({n_folds}) > # data ({n}). Will use # folds = # data instead "
+                "(i.e., leave-one-out cross validation)",
+                file=sys.stderr,
+            )
+            n_folds = n
+        return folds_of(self.trainer.labels if self.trainer.parameters.is_classifier else None, n, n_folds, random)
+
+    def _warn_of_weights(self, plans: Sequence[Plan]) -> None:
+        if not self.trainer.parameters.is_classifier:
+            return
+        for part in plans:
+            for label, _ in self.trainer.parameters.weights:
+                if label not in part.class_labels:
+                    print(f"WARNING: class label {label} specified in weight is not found", file=sys.stderr)
+
+    def _solve(self, jobs: Sequence[Job], tol: float) -> bool:
+        """Train all machines; return whether to go on."""
+        if not jobs:
+            return True
+        listeners: list[Listener] = []
+        if sys.stderr.isatty() and not self.parsed["quiet"]:
+            from hinge.training.progress import BarListener
+
+            listeners.append(BarListener())
+        try:
+            with catching(), within(self.parsed["time-limit"]):
+                solve_all(self.trainer, jobs, Watch(listeners, len(jobs)), tol)
+        except KeyboardInterrupt:
+            print("interrupted: nothing was written", file=sys.stderr)
+            return False
+        finally:
+            for listener in listeners:
+                listener.close()
+        self._warn_of_limits(jobs)
+        self._warn_of_margins(jobs)
+        return True
+
+    def _warn_of_limits(self, jobs: Sequence[Job]) -> None:
+        reports = [job.machine.solution.report for job in jobs]
+        late = [report for report in reports if not report.converged]
+        if any(report.status is Status.ITERATION_LIMIT for report in late):
+            print("\nWARNING: reaching max number of iterations", file=sys.stderr)
+        elif late:
+            worst = late[0]
+            print(
+                f"WARNING: {len(late)} of {len(jobs)} machines did not converge ({worst.status}): {worst.message}",
+                file=sys.stderr,
+            )
+
+    def _warn_of_margins(self, jobs: Sequence[Job]) -> None:
+        scaled = [job.machine.solution for job in jobs if job.task.divide]
+        n_flat = sum(is_flat(solution) for solution in scaled)
+        if n_flat:
+            print(
+                f"WARNING: nu = {self.trainer.parameters.nu:g} is smaller than these data allow: in {n_flat} of "
+                f"{len(scaled)} machines the margin has no width, and decisions mean nothing; choose a larger -n",
+                file=sys.stderr,
+            )
+
+    def _info(self, lines: Sequence[str]) -> None:
+        if not self.parsed["quiet"]:
+            print("\n".join(lines), flush=True)
+
+    def _save(self, whole: Plan) -> int:
+        model = calibrated(whole.finish(self.trainer), whole, self.trainer)
+        path = self.parsed.files[1] if len(self.parsed.files) > 1 else default_model_name(self.parsed.files[0])
+        if _took_no_step(whole.jobs) and os.path.isfile(path) and not self.parsed["force"]:
+            leave(f"{path} was not replaced: the time was up before the first step. Give more time, or --force")
+        digits = _FULL_DIGITS if self.parsed["full-precision"] else _LIBSVM_DIGITS
+        try:
+            write_libsvm_model(model, path, digits=digits)
+        except OSError as error:
+            print(f"can't save model to file {path}", file=sys.stderr)
+            return int(leave(f"{path}: {error.strerror or error}"))
+        self._info(plan_lines(whole, model, self.trainer))  # last: standard output may fail
+        self.figures |= {"model_file": path, "total_sv": int(model.coefficients.shape[1])}
+        return EXIT_OK
+
+    def _cross_validate(self, plans: Sequence[Plan], folds: Sequence[Index]) -> int:
+        trainer = self.trainer
+        predictions = np.empty(self.samples.n)
+        for part, fold in zip(plans, folds, strict=True):
+            model = calibrated(part.finish(trainer), part, trainer)
+            self._info(plan_lines(part, model, trainer))
+            decisions = _decisions(part, trainer, fold)
+            by_probability = bool(trainer.parameters.probability) and model.is_classifier
+            predictions[fold] = predict(model, decisions, by_probability)
+        lines, scores = cross_validation_lines(trainer.parameters.is_regression, self.samples.y, predictions)
+        print("\n".join(lines), flush=True)
+        self.figures |= scores
+        return EXIT_OK
+
+    def _write_report(self, jobs: Sequence[Job]) -> None:
+        path = self.parsed["report"]
+        if path is None:
+            return
+        reports = [job.machine.solution.report.as_dict() for job in jobs]
+        figures = {
+            "data_file": self.parsed.files[0],
+            "n_samples": self.samples.n,
+            "max_index": self.samples.max_index,
+            "options": {name: self.parsed[name] for name in sorted(self.parsed.given)},
+            "weights": dict(self.parsed.weights),
+            "seconds": time.perf_counter() - self.started,
+            **self.figures,
+            "machines": reports,
+        }
+        try:
+            with atomic_write(path) as file:
+                json.dump(_plain(figures), file, indent=2)
+                file.write("\n")
+        except OSError as error:
+            leave(f"cannot write the report to {path}: {error.strerror or error}")
+
+
+def _took_no_step(jobs: Sequence[Job]) -> bool:
+    """Whether all machines are where they started, although some should have gone on."""
+    reports = [job.machine.solution.report for job in jobs]
+    has_moved = any(report.iterations or report.outer_steps for report in reports)
+    return not has_moved and not all(report.converged for report in reports)
+
+
+def _trainer(parameters: Parameters, samples: Samples) -> Trainer:
+    kernel = parameters.kernel(samples.max_index)
+    return Trainer(parameters, samples.rows, samples.training_data(kernel), samples.y, samples.labels(), kernel)
+
+
+def _decisions(part: Plan, trainer: Trainer, queries: Index) -> Vector:
+    """Return what the machines of a plan say of some samples, one column a pair."""
+    from hinge.training.course import assemble
+
+    if not part.jobs:
+        return np.empty((len(queries), 0))
+    everyone = np.arange(len(trainer.y), dtype=np.int64)
+    model = assemble(trainer.kernel, trainer.X, [job.machine for job in part.jobs], everyone)
+    return trainer.decide_model(model, queries)
+
+
+def _plain(value: Any) -> Any:
+    """Make a value ready for JSON, which has no NaN and no infinity."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,1 @@
+"""How samples are stored, checked and compared."""

@@ -1,0 +1,255 @@
+"""Conversion to ONNX: importing this module registers all five estimators with ``skl2onnx``.
+
+The graph is made of matrix products and elementwise functions, so that it runs in the precision of its input:
+declare ``DoubleTensorType`` for double precision. Kernel functions of your own cannot be converted, nor can the
+probabilities of more than two classes, which need a linear solve that ONNX does not have.
+
+Examples
+--------
+>>> import numpy as np
+>>> from hinge import SVC
+>>> import hinge.estimators.onnx
+>>> from skl2onnx import to_onnx
+>>> X = np.array([[-1.0], [-2.0], [1.0], [2.0]], dtype=np.float32)
+>>> graph = to_onnx(SVC().fit(X, [0, 0, 1, 1]), X)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from skl2onnx import update_registered_converter  # type: ignore[import-untyped]
+from skl2onnx.algebra.onnx_ops import (  # type: ignore[import-untyped]
+    OnnxAbs,
+    OnnxAdd,
+    OnnxArgMax,
+    OnnxArrayFeatureExtractor,
+    OnnxCast,
+    OnnxConcat,
+    OnnxDiv,
+    OnnxExp,
+    OnnxGreater,
+    OnnxIdentity,
+    OnnxMatMul,
+    OnnxMax,
+    OnnxMul,
+    OnnxPow,
+    OnnxReduceSum,
+    OnnxReshape,
+    OnnxSigmoid,
+    OnnxSub,
+    OnnxTanh,
+    OnnxUnsqueeze,
+)
+from skl2onnx.common.data_types import (  # type: ignore[import-untyped]
+    DoubleTensorType,
+    FloatTensorType,
+    Int64TensorType,
+    StringTensorType,
+    guess_numpy_type,
+)
+from skl2onnx.proto import onnx_proto  # type: ignore[import-untyped]
+
+from hinge.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from hinge.training.multiclass import duels
+
+_FLOATS = {np.float32: onnx_proto.TensorProto.FLOAT, np.float64: onnx_proto.TensorProto.DOUBLE}
+
+
+class _Graph:
+    """Builds nodes in one precision and operator version."""
+
+    def __init__(self, operator: Any, container: Any) -> None:
+        self.machine = operator.raw_operator
+        self.version = container.target_opset
+        self.X = operator.inputs[0]
+        kind = guess_numpy_type(self.X.type)
+        self.dtype = kind if kind in _FLOATS else np.float32
+        if kind not in _FLOATS:
+            self.X = self.node(OnnxCast, self.X, to=_FLOATS[self.dtype])
+
+    def node(self, operation: Any, *inputs: Any, **options: Any) -> Any:
+        return operation(*inputs, op_version=self.version, **options)
+
+    def constant(self, values: Any) -> Any:
+        return np.atleast_1d(np.asarray(values, dtype=self.dtype))
+
+    def decisions(self) -> Any:
+        """Decision values, one column a machine."""
+        model = self.machine._model
+        label = model.kernel.label
+        if label == "callable":
+            raise NotImplementedError("a kernel function of your own cannot be converted to ONNX")
+        coefficients, intercepts = _dense(model.coefficients).T, self.constant(model.intercepts)
+        if label == "linear":
+            weights = self.constant(_dense(model.weights()).T)
+            return self.node(OnnxAdd, self.node(OnnxMatMul, self.X, weights), intercepts)
+        if label == "precomputed":
+            spread = np.zeros((self.machine.shape_fit_[0], coefficients.shape[1]))
+            spread[model.support] = coefficients
+            return self.node(OnnxAdd, self.node(OnnxMatMul, self.X, self.constant(spread)), intercepts)
+        product = self.node(OnnxMatMul, self._kernel(model), self.constant(coefficients))
+        return self.node(OnnxAdd, product, intercepts)
+
+    def _kernel(self, model: Any) -> Any:
+        kernel, vectors = model.kernel, _dense(model.support_vectors).astype(np.float64)
+        if kernel.label == "rbf":
+            return self._decay(self._squared_distances(vectors), kernel.gamma)
+        if kernel.label in ("laplacian", "chi2"):
+            return self._decay(self._sum_of_differences(kernel.label, vectors), kernel.gamma)
+        product = self.node(OnnxMatMul, self.X, self.constant(kernel.gamma * vectors.T))
+        shifted = self.node(OnnxAdd, product, self.constant(kernel.coef0))
+        if kernel.label == "sigmoid":
+            return self.node(OnnxTanh, shifted)
+        return self.node(OnnxPow, shifted, self.constant(kernel.degree))
+
+    def _decay(self, distances: Any, gamma: float) -> Any:
+        return self.node(OnnxExp, self.node(OnnxMul, distances, self.constant(-gamma)))
+
+    def _squared_distances(self, vectors: Any) -> Any:
+        center = vectors.mean(axis=0)  # distances stay, products become small
+        vectors = vectors - center
+        X = self.node(OnnxSub, self.X, self.constant(center))
+        ones = self.constant(np.ones((vectors.shape[1], 1)))
+        own = self.node(OnnxMatMul, self.node(OnnxMul, X, X), ones)
+        cross = self.node(OnnxMatMul, X, self.constant(-2 * vectors.T))
+        norms = self.constant((vectors**2).sum(axis=1)[None, :])
+        total = self.node(OnnxAdd, self.node(OnnxAdd, own, cross), norms)
+        return self.node(OnnxMax, total, self.constant(0.0))
+
+    def _sum_of_differences(self, label: str, vectors: Any) -> Any:
+        X = self.node(OnnxUnsqueeze, self.X, np.array([1], np.int64))
+        others = self.constant(vectors[None, :, :])
+        difference = self.node(OnnxSub, X, others)
+        if label == "laplacian":
+            terms = self.node(OnnxAbs, difference)
+        else:  # 0/0 counts as 0: the numerator is 0 wherever the sum is
+            sums = self.node(OnnxMax, self.node(OnnxAdd, X, others), self.constant(np.finfo(self.dtype).tiny))
+            terms = self.node(OnnxDiv, self.node(OnnxMul, difference, difference), sums)
+        return self.node(OnnxReduceSum, terms, np.array([2], np.int64), keepdims=0)
+
+
+def _dense(matrix: Any) -> Any:
+    return matrix.toarray() if hasattr(matrix, "toarray") else np.asarray(matrix)
+
+
+def _output_type(operator: Any) -> Any:
+    is_double = isinstance(operator.inputs[0].type, DoubleTensorType)
+    return DoubleTensorType if is_double else FloatTensorType
+
+
+# ---------------------------------------------------------------------- classifiers
+
+
+def _classifier_shapes(operator: Any) -> None:
+    machine, n = operator.raw_operator, operator.inputs[0].get_first_dimension()
+    is_text = machine.classes_.dtype.kind in "OUS"
+    operator.outputs[0].type = (StringTensorType if is_text else Int64TensorType)([n])
+    k = len(machine.classes_)
+    n_scores = k * (k - 1) // 2 if machine.decision_function_shape == "ovo" and k > 2 else k
+    operator.outputs[1].type = _output_type(operator)([n, n_scores])
+
+
+def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
+    graph = _Graph(operator, container)
+    machine, k = graph.machine, len(graph.machine.classes_)
+    decisions = graph.decisions()
+    if machine.probability and k > 2:
+        raise NotImplementedError(
+            "the probabilities of more than two classes cannot be converted to ONNX; fit with probability=False"
+        )
+    if k == 2:
+        merit = scores = _two_columns(graph, decisions)
+    elif machine.multi_class == "ovr":
+        merit = scores = decisions
+    else:
+        votes, confident = _votes(graph, decisions, k)
+        merit = confident if machine.break_ties else votes
+        scores = decisions if machine.decision_function_shape == "ovo" else confident
+    best = graph.node(OnnxArgMax, merit, axis=1, keepdims=0)
+    flat = graph.node(OnnxReshape, best, np.array([-1], np.int64))
+    is_text = machine.classes_.dtype.kind in "OUS"
+    classes = np.array([str(c) for c in machine.classes_]) if is_text else machine.classes_.astype(np.int64)
+    picked = graph.node(OnnxArrayFeatureExtractor, classes, flat)
+    labels = graph.node(OnnxReshape, picked, np.array([-1], np.int64), output_names=operator.outputs[:1])
+    values = graph.node(OnnxIdentity, scores, output_names=operator.outputs[1:])
+    labels.add_to(scope, container)
+    values.add_to(scope, container)
+
+
+def _two_columns(graph: _Graph, decisions: Any) -> Any:
+    """Probabilities of both classes, or −f and f where there are none."""
+    if graph.machine.probability:
+        slope, offset = graph.machine._sigmoids[0]
+        z = graph.node(OnnxAdd, graph.node(OnnxMul, decisions, graph.constant(-slope)), graph.constant(-offset))
+        second = graph.node(OnnxSigmoid, z)
+        first = graph.node(OnnxSub, graph.constant(1.0), second)
+    else:
+        first, second = graph.node(OnnxMul, decisions, graph.constant(-1.0)), decisions
+    return graph.node(OnnxConcat, first, second, axis=1)
+
+
+def _votes(graph: _Graph, decisions: Any, n_classes: int) -> tuple[Any, Any]:
+    """Votes of all pairs, and votes with confidence, as `hinge.training.multiclass` counts them."""
+    pairs = duels(n_classes)
+    signed = np.zeros((len(pairs), n_classes))
+    for row, (i, j) in zip(signed, pairs, strict=True):
+        row[i], row[j] = 1.0, -1.0
+    for_first = graph.node(
+        OnnxCast, graph.node(OnnxGreater, decisions, graph.constant(0.0)), to=_FLOATS[graph.dtype]
+    )
+    # A pair's vote is 1 for the second class, changed by (+1, −1) if the first one wins.
+    base = graph.constant(np.maximum(-signed, 0.0).sum(axis=0))
+    votes = graph.node(OnnxAdd, graph.node(OnnxMatMul, for_first, graph.constant(signed)), base)
+    confidence = graph.node(OnnxMatMul, decisions, graph.constant(signed))
+    size = graph.node(OnnxAdd, graph.node(OnnxAbs, confidence), graph.constant(1.0))
+    share = graph.node(OnnxDiv, confidence, graph.node(OnnxMul, size, graph.constant(3.0)))
+    return votes, graph.node(OnnxAdd, votes, share)
+
+
+# ---------------------------------------------------------------------- regressors and novelty detection
+
+
+def _regressor_shapes(operator: Any) -> None:
+    operator.outputs[0].type = _output_type(operator)([operator.inputs[0].get_first_dimension(), 1])
+
+
+def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:
+    graph = _Graph(operator, container)
+    out = graph.node(OnnxIdentity, graph.decisions(), output_names=operator.outputs[:1])
+    out.add_to(scope, container)
+
+
+def _one_class_shapes(operator: Any) -> None:
+    n = operator.inputs[0].get_first_dimension()
+    operator.outputs[0].type = Int64TensorType([n, 1])
+    operator.outputs[1].type = _output_type(operator)([n, 1])
+
+
+def _convert_one_class(scope: Any, operator: Any, container: Any) -> None:
+    graph = _Graph(operator, container)
+    decisions = graph.decisions()
+    is_outlier = graph.node(
+        OnnxCast, graph.node(OnnxGreater, graph.constant(0.0), decisions), to=onnx_proto.TensorProto.INT64
+    )
+    minus_two, one = np.array([-2], np.int64), np.array([1], np.int64)
+    signs = graph.node(OnnxAdd, graph.node(OnnxMul, is_outlier, minus_two), one, output_names=operator.outputs[:1])
+    values = graph.node(OnnxIdentity, decisions, output_names=operator.outputs[1:])
+    signs.add_to(scope, container)
+    values.add_to(scope, container)
+
+
+def register() -> None:
+    """Register the converters; importing this module has done so already."""
+    options = {"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True]}
+    for classifier in (SVC, NuSVC):
+        name = f"Hinge{classifier.__name__}"
+        update_registered_converter(classifier, name, _classifier_shapes, _convert_classifier, options=options)
+    for regressor in (SVR, NuSVR):
+        name = f"Hinge{regressor.__name__}"
+        update_registered_converter(regressor, name, _regressor_shapes, _convert_regressor)
+    update_registered_converter(OneClassSVM, "HingeOneClassSVM", _one_class_shapes, _convert_one_class)
+
+
+register()

@@ -1,0 +1,1 @@
+"""LIBSVM's data files: text that is read in compiled code."""

@@ -1,0 +1,182 @@
+"""Tiles of kernel values: a panel of samples against a range of others, in the cheapest way storage allows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple, TypeGuard
+
+import numpy as np
+
+from hinge.arrays import Floats, Index
+from hinge.data import products
+from hinge.data.bits import BitSamples
+from hinge.data.dense import DenseSamples
+from hinge.data.samples import Samples, Statistic
+from hinge.data.sparse import SparseSamples
+from hinge.kernel.kernels import Kernel, rbf_of_few_features
+from hinge.runtime.threads import Team
+
+# Rows and columns of a tile. Its float32 values take half a megabyte: they stay in the second-level cache of any
+# current processor while the kernel function runs over them.
+_FLAT = 128, 1024
+
+# From so many features on nearly all time goes into matrix products, which want more rows: BLAS rearranges the
+# columns for every product anew.
+_MANY_FEATURES = 128
+_TALL = 512, 512
+
+# What a kernel function of a value takes in single precision, and how many multiply-adds take as long.
+_SECONDS_PER_VALUE, _COST_OF_KERNEL = 6e-10, 10.0
+
+# Panels that are laid out at once take about so much memory at most.
+_BATCH_BYTES = 1 << 25
+
+# Up to so many features a matrix product costs more than its arithmetic.
+_FEW_FEATURES = 12
+
+
+def has_few_features(samples: Samples) -> TypeGuard[DenseSamples]:
+    """Whether these are samples whose RBF kernel is computed from differences, feature by feature."""
+    return isinstance(samples, DenseSamples) and 0 < samples.n_features <= _FEW_FEATURES
+
+
+class Panel(NamedTuple):
+    """Samples laid out for comparison with others.
+
+    Attributes
+    ----------
+    layout : Any
+        What `Samples.panel` returned.
+    norms : array
+        Squared norms of these samples; where none are needed, any value for each.
+    """
+
+    layout: Any
+    norms: Floats
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes."""
+        parts = self.layout if isinstance(self.layout, tuple) else (self.layout,)
+        return sum(getattr(part, "nbytes", 0) for part in parts)
+
+
+Batch = list[tuple[Panel, slice]]
+
+# Takes the range of columns, a tile of their values, and its place among the rows.
+TileUse = Callable[[int, int, Floats, slice], None]
+
+
+class Tiles:
+    """Kernel values of the columns ``samples`` with panels of any samples stored alike.
+
+    Three ways lead to them. Distances of 0/1 samples are whole numbers, whose kernel values can be looked up in
+    a table. An RBF kernel of few features is computed in one pass. All others compare samples first, mostly by a
+    matrix product, and then apply the kernel function to the tile.
+
+    Parameters
+    ----------
+    samples : Samples
+        The columns.
+    kernel : Kernel
+        The kernel function.
+    dtype : dtype
+        Type of the values.
+    statistic : str, optional
+        What samples are compared by, where it is not the kernel's own.
+
+    Attributes
+    ----------
+    height, width : int
+        Rows and columns of a tile that is computed at a good pace.
+
+    Examples
+    --------
+    >>> samples = DenseSamples(np.array([[0.0], [1.0], [3.0]]))
+    >>> tiles = Tiles(samples, Kernel("rbf", gamma=1.0), np.float64)
+    >>> tiles.values(tiles.panel(np.array([0])), 1, 3).round(5)
+    array([[3.6788e-01, 1.2000e-04]])
+    """
+
+    def __init__(self, samples: Samples, kernel: Kernel, dtype: Any, statistic: Statistic | None = None) -> None:
+        self.samples = samples
+        self.kernel = kernel
+        self.dtype = np.dtype(dtype)
+        self.statistic: Statistic = statistic or kernel.statistic
+        self._table: Floats | None = None
+        self._features: Floats | None = None
+        is_tall = isinstance(samples, DenseSamples) and samples.n_features >= _MANY_FEATURES
+        self.height, self.width = _TALL if is_tall and self.statistic == "dot" else _FLAT
+        if isinstance(samples, SparseSamples):
+            self.height = samples.panel_height
+        if kernel.decays and isinstance(samples, BitSamples):
+            with np.errstate(over="ignore"):
+                self._table = np.exp(-kernel.gamma * np.arange(samples.n_features + 1.0)).astype(dtype)
+        elif kernel.label == "rbf" and has_few_features(samples):
+            self._features = samples.features(self.dtype)
+
+    def seconds(self, n_values: int) -> float:
+        """Guess how long one thread computes so many values: enough to tell little work from much."""
+        return _SECONDS_PER_VALUE * (1 + self.samples.cost / _COST_OF_KERNEL) * self.dtype.itemsize / 4 * n_values
+
+    def pieces(self, length: int) -> list[slice]:
+        """Cut the rows 0 to ``length`` into those of single tiles."""
+        return [slice(k, min(k + self.height, length)) for k in range(0, length, self.height)]
+
+    def panel(self, index: Index, source: Samples | None = None) -> Panel:
+        """Lay out the samples ``index`` of ``source``, by default of the columns."""
+        source = source or self.samples
+        layout = source.panel(index, self.dtype)
+        if self._features is None:
+            return Panel(layout, source.squared_norms(self.dtype)[index])
+        padded = np.zeros((len(index), len(self._features)), self.dtype)
+        padded[:, : layout.shape[1]] = layout
+        return Panel(padded, padded[:, 0])
+
+    def visit(self, index: Index, team: Team, use: TileUse, source: Samples | None = None) -> None:
+        """Compare the samples ``index`` of ``source`` with all columns and let ``use`` see each tile.
+
+        Panels are laid out for all threads, and as many at once as memory allows. A thread sees all tiles of its
+        columns in order.
+        """
+        seconds = self.seconds(len(index) * self.samples.n)
+        for batch in self._batches(index, source):
+            team.share(self.samples.n, self.width, partial(self._visit_columns, batch, use, team), seconds)
+
+    def _visit_columns(self, batch: Batch, use: TileUse, team: Team, start: int, stop: int) -> None:
+        for panel, piece in batch:
+            team.check()
+            use(start, stop, self.values(panel, start, stop), piece)
+
+    def _batches(self, index: Index, source: Samples | None) -> Iterator[Batch]:
+        batch: Batch = []
+        size = 0
+        for piece in self.pieces(len(index)):
+            panel = self.panel(index[piece], source)
+            batch.append((panel, piece))
+            size += panel.size
+            if size > _BATCH_BYTES:
+                yield batch
+                batch, size = [], 0
+        if batch:
+            yield batch
+
+    def values(self, panel: Panel, start: int, stop: int) -> Floats:
+        """Return the kernel values of the panel with the columns ``start`` to ``stop``."""
+        tile = np.empty((len(panel.norms), stop - start), self.dtype)
+        self.fill(panel, start, stop, tile)
+        return tile
+
+    def fill(self, panel: Panel, start: int, stop: int, tile: Floats) -> None:
+        """As `values`, into ``tile``."""
+        if self._table is not None:
+            words = np.ascontiguousarray(self.samples.words[:, start:stop])  # type: ignore[attr-defined]
+            products.bit_look_up(panel.layout, words, self._table, tile)
+        elif self._features is not None:
+            features = np.ascontiguousarray(self._features[:, start:stop])
+            rbf_of_few_features(panel.layout, features, self.dtype.type(self.kernel.gamma), tile)
+        else:
+            self.samples.compare(self.statistic, panel.layout, start, stop, tile)
+            norms = self.samples.squared_norms(self.dtype)[start:stop]
+            self.kernel.apply(tile, panel.norms, norms, from_distance=self.statistic == "l2")

@@ -1,0 +1,1 @@
+"""The papers' algorithms, one file for each or for a family."""

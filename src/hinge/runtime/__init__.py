@@ -1,0 +1,1 @@
+"""What everything stands on: the compiler, threads, memory, requests to stop."""

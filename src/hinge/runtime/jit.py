@@ -1,0 +1,142 @@
+"""The one place where Python meets the compiler.
+
+Hot loops are plain Python functions under `compiled`. They release the interpreter lock, so that Python
+threads run them side by side, and their machine code is kept on disk, so that only the first use on a
+machine compiles. Where no folder can be written, or a disk is full, Numba keeps the code in memory only, and what
+it cannot read it compiles anew (`code_cache.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeVar, cast
+
+import numba
+from llvmlite import ir
+from numba.core import event, types
+from numba.core.compiler_lock import global_compiler_lock
+from numba.extending import intrinsic
+
+from hinge.runtime import interrupt
+from hinge.runtime.code_cache import CodeCache
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# Sums may be re-ordered and fused, so that they vectorise; infinities and NaN keep their meaning, because the
+# working-set rules mark forbidden moves with -inf.
+_SAFE_FAST_MATH = {"reassoc", "contract", "nsz", "arcp"}
+
+# Exact range reduction needs its operations in the order written: contraction only.
+_EXACT_MATH = {"contract"}
+
+
+class _Listener(event.Listener):  # type: ignore[misc]
+    """Lets Ctrl-C end a compilation before its next pass; a function takes seconds, the longest pass one."""
+
+    def on_start(self, event: Any) -> None:
+        if interrupt.pressed():
+            raise interrupt.Cancelled
+
+    def on_end(self, event: Any) -> None:
+        """Nothing to do."""
+
+
+event.register("numba:run_pass", _Listener())  # type: ignore[no-untyped-call]
+
+
+def is_compiling() -> bool:
+    """Whether some thread compiles just now."""
+    return bool(global_compiler_lock.is_locked())  # type: ignore[no-untyped-call]
+
+
+def _decorator(fastmath: set[str], inline: str = "never") -> Callable[[F], F]:
+    def decorate(function: F) -> F:
+        options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": fastmath, "inline": inline}
+        dispatcher = numba.njit(**options)(function)
+        # In place of ``cache=True``, which ends a fit when a file is damaged. Where no folder can be written there
+        # is none: a read-only install of a user without a home.
+        with suppress(RuntimeError):
+            dispatcher._cache = CodeCache(function)
+        return cast(F, dispatcher)
+
+    return decorate
+
+
+def compiled(function: F) -> F:
+    """Compile ``function`` at its first call; sums may be re-ordered."""
+    return _decorator(_SAFE_FAST_MATH)(function)
+
+
+def compiled_exactly(function: F) -> F:
+    """Compile ``function``; floating-point operations keep the order in which they are written."""
+    return _decorator(_EXACT_MATH)(function)
+
+
+def compiled_literally(function: F) -> F:
+    """Compile ``function``; every operation is done and rounded as it is written, nothing is fused."""
+    return _decorator(set())(function)
+
+
+def _intrinsic(function: Any) -> Any:
+    return intrinsic(function)
+
+
+def _extremum(name: str) -> Any:
+    # `max(a, b)` compiles to a comparison that keeps NaN rules, which stops reductions from vectorising.
+    def typed(typing_context: Any, a: Any, b: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            kind = arguments[0].type
+            function = builder.module.declare_intrinsic(name, [kind], ir.FunctionType(kind, [kind, kind]))
+            return builder.call(function, arguments, fastmath=("nnan", "nsz", "reassoc"))
+
+        return a(a, a), generate
+
+    typed.__name__ = name.rsplit(".")[-1]
+    return _intrinsic(typed)
+
+
+#: The larger of two floats of one type, as a reduction that vectorises.
+larger = _extremum("llvm.maxnum")
+#: The smaller of two floats of one type, as a reduction that vectorises.
+smaller = _extremum("llvm.minnum")
+
+
+@_intrinsic
+def popcount(typing_context: Any, word: Any) -> Any:
+    """Count the one bits of an unsigned 64-bit word (a vector instruction where the processor has one)."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), generate
+
+
+@_intrinsic
+def bits_to_float32(typing_context: Any, bits: Any) -> Any:
+    """Read the bits of an int32 as a float32."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.FloatType())
+
+    return types.float32(types.int32), generate
+
+
+@_intrinsic
+def bits_to_float64(typing_context: Any, bits: Any) -> Any:
+    """Read the bits of an int64 as a float64."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.DoubleType())
+
+    return types.float64(types.int64), generate
+
+
+@_intrinsic
+def fused(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
+    """a · b + c of float64, rounded once."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.fma(*arguments)
+
+    return types.float64(types.float64, types.float64, types.float64), generate

@@ -1,0 +1,220 @@
+"""Threads: Python threads over blocks of columns, calling code that releases the interpreter lock.
+
+Each thread runs its own matrix products, so BLAS is held to one thread while a team works. That limit belongs
+to the whole process; it is counted, so that fits from several threads at once restore it exactly once.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, Generic, TypeVar
+
+import joblib
+from numba.core.compiler_lock import global_compiler_lock
+from threadpoolctl import OpenBLASController, ThreadpoolController
+
+from hinge.runtime.interrupt import Cancelled, requested, submit, together
+
+# Work that one thread does in less time is done before a second one has heard of it.
+_WORTH_A_HELPER = 5e-4
+
+# Blocks have a multiple of this length, as far as that matters: a cache line of float32 values.
+_ALIGNED = 16
+
+# Where a range has several blocks, their number is a multiple of this one: as many to each of 2, 4 or 8 threads.
+# It must not depend on how many there are: rounding depends on where blocks end, and all later steps on rounding.
+_EVEN = 8
+
+
+def available_threads() -> int:
+    """Count the cores that this process may use: affinity, containers and joblib's inner limits respected."""
+    count = int(joblib.cpu_count())
+    inner_limit = os.environ.get("OMP_NUM_THREADS", "")  # how joblib tells its workers their share
+    if inner_limit.isdigit() and int(inner_limit) > 0:
+        count = min(count, int(inner_limit))
+    return max(count, 1)
+
+
+# From threadpoolctl 3.8 on the thread that sets a limit may alone set another one, for as long as it lives. Here
+# the thread that lifts the limit may be another one than set it, so each gives that right back at once.
+_let_others_set_limits: Callable[[], None] = getattr(OpenBLASController, "clear_controlling_thread", lambda: None)
+
+
+class _BlasLimit:
+    """Hold BLAS to one thread while at least one team is at work."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._controller: ThreadpoolController | None = None
+        self._limit: Any = None
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                if self._controller is None:
+                    self._controller = ThreadpoolController()
+                self._limit = self._controller.limit(limits=1, user_api="blas")
+                _let_others_set_limits()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if self._users == 0:
+                    self._limit.restore_original_limits()
+                    _let_others_set_limits()
+
+
+blas_on_one_thread = _BlasLimit()
+
+
+def _forget_parent_teams() -> None:
+    # A fork may happen while another thread holds the lock or the limit; neither exists in the child.
+    blas_on_one_thread.__init__()  # type: ignore[misc]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_parent_teams)
+    # While another thread compiles a fork waits: nobody would ever finish that in the child, nor release the lock.
+    os.register_at_fork(
+        before=global_compiler_lock.acquire,
+        after_in_parent=global_compiler_lock.release,
+        after_in_child=global_compiler_lock.release,
+    )
+
+
+T = TypeVar("T")
+
+
+class lazy(Generic[T]):  # noqa: N801 - used like `property`
+    """A property that is computed at its first use and kept.
+
+    Unlike `functools.cached_property` before Python 3.12 it takes no lock: that one is shared by all instances, so
+    that fits wait for each other, and a fork may leave it locked in the child for ever.
+
+    Examples
+    --------
+    >>> class Circle:
+    ...     @lazy
+    ...     def area(self):
+    ...         print("computing")
+    ...         return 3.14
+    >>> circle = Circle()
+    >>> circle.area + circle.area
+    computing
+    6.28
+    """
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute = compute
+        self._name = compute.__name__
+        self.__doc__ = compute.__doc__
+
+    def __get__(self, instance: Any, owner: type) -> T:
+        value = instance.__dict__[self._name] = self._compute(instance)
+        return value
+
+
+class Team:
+    """A fixed number of threads that share the blocks of a range.
+
+    Parameters
+    ----------
+    size : int or None
+        Number of threads; None takes every core that this process may use.
+
+    Attributes
+    ----------
+    cancelled : callable
+        Whether to stop; asked between blocks. By default whatever concerns the caller: Ctrl-C, a time limit.
+
+    Examples
+    --------
+    >>> done = []
+    >>> Team(1).share(5, 2, lambda start, stop: done.append((start, stop)))
+    >>> done
+    [(0, 2), (2, 4), (4, 5)]
+    """
+
+    def __init__(self, size: int | None = None) -> None:
+        if size is not None and size < 1:
+            raise ValueError(f"threads must be at least 1, got {size}")
+        self.size = available_threads() if size is None else size
+        self.cancelled: Callable[[], bool] = requested
+        self._pool: ThreadPoolExecutor | None = None
+        self._pool_owner = 0
+
+    def share(
+        self, length: int, block: int, work: Callable[[int, int], None], seconds: float = float("inf")
+    ) -> None:
+        """Call ``work(start, stop)`` for the blocks of ``range(length)``, on all threads.
+
+        Blocks are at most ``block`` long, and shorter where that leaves as many to each thread. They are the same
+        for every number of threads. ``seconds`` is a guess at how long one thread takes for all of them.
+
+        Raises
+        ------
+        Cancelled
+            Some blocks were left undone because `cancelled` answered True.
+        """
+        n_blocks = -(-length // block)
+        if n_blocks > 1:
+            n_even = -(-n_blocks // _EVEN) * _EVEN
+            block = min(block, -(-length // (n_even * _ALIGNED)) * _ALIGNED)
+        starts: Iterator[int] = iter(range(0, length, block))
+        lock = threading.Lock()
+
+        def run() -> None:
+            nonlocal starts
+            try:
+                while True:
+                    with lock:
+                        start = next(starts, None)
+                    if start is None:
+                        return
+                    self.check()
+                    work(start, min(start + block, length))
+            except BaseException:
+                with lock:  # nobody begins another block
+                    starts = iter(())
+                raise
+
+        n_helpers = min(self.size, -(-length // block)) - 1 if seconds > _WORTH_A_HELPER else 0
+        if n_helpers <= 0:
+            run()
+            return
+        helpers: list[Future[None]] = []
+        try:
+            with together():
+                helpers += [submit(self._executor(), run) for _ in range(n_helpers)]
+                run()
+        finally:
+            failures = [helper.exception() for helper in helpers]
+        for failure in failures:
+            if failure is not None:
+                raise failure
+
+    def check(self) -> None:
+        """Raise `Cancelled` if the team was told to stop; long work asks now and then."""
+        if self.cancelled():
+            raise Cancelled
+
+    def _executor(self) -> ThreadPoolExecutor:
+        # Threads do not survive a fork: a child starts its own.
+        if self._pool is None or self._pool_owner != os.getpid():
+            self._pool = ThreadPoolExecutor(self.size - 1, thread_name_prefix="hinge")
+            self._pool_owner = os.getpid()
+        return self._pool
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"size": self.size}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["size"])  # type: ignore[misc]

@@ -1,0 +1,1 @@
+"""Where the units of a search run: threads here, joblib's workers, a Dask cluster."""

@@ -1,0 +1,142 @@
+"""Block decomposition (Bottou & Lin algorithm 1.2) with a large working set.
+
+An outer step picks a working set, asks for its kernel matrix, solves that small problem by pair steps and
+brings the residual of all samples up to date by matrix products. A few hundred outer steps do the work of a
+hundred thousand pair steps, so the outer loop can be plain Python.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import LinAlgError
+
+from hinge.arrays import Floats, Index, Vector
+from hinge.dual.problem import DualProblem
+from hinge.report import Status
+from hinge.solvers.active_set.free_set import NS_OF_CHANGE, FreeSet, layout_ns
+from hinge.solvers.block.working_set import WorkingSet
+from hinge.solvers.hard_margin import is_unbounded, stretch
+from hinge.solvers.pairs import pairwise
+from hinge.solvers.run import MOST_BURST, Effort, Run, Stop
+from hinge.solvers.state import State
+
+# The inner problem need not be much more exact than the outer one is yet.
+_INNER_SHARE = 0.1
+
+# Pair steps come in bursts; where a burst does not suffice, the free variables are moved together. Where that
+# helps, the next bursts are shorter.
+_INNER_BURSTS = 4
+_LEAST_BURST = 0.5
+
+# What a pair step costs for every variable of its working set.
+_SECONDS_PER_PAIR_AND_VARIABLE = 1.5e-9
+
+# A free set may take this many times as long as the pair steps that did not suffice: at worst both are in vain.
+_CREDIT = 2.0
+_LEAST_CREDIT = 8e-3  # nobody misses a few milliseconds, and small problems need no more
+
+# A residual in single precision is good enough for an inner solve to a tolerance above this share of its size. The
+# true residual does not suffer: it is brought up to date from β afterwards.
+_SINGLE_SUFFICES = 1e-5
+
+_STUCK_ROUNDS = 3
+
+
+def solve_block(state: State, tol: float, run: Run, most_rounds: float = np.inf) -> None:
+    """Bring the violation of ``state`` down to ``tol``, or as far as ``most_rounds`` working sets take it.
+
+    Raises
+    ------
+    Stop
+        A limit was reached, or no working set makes progress.
+    """
+    working_set = WorkingSet(run.settings.sizes)
+    stuck, rounds = 0, 0
+    while (violation := state.violation()) > tol and rounds < most_rounds and not run.gap_is_reached(state):
+        run.check(violation, state.gram.n)
+        chosen = working_set.choose(state)
+        run.note_set(len(chosen))
+        inner_tol = max(0.5 * tol, _INNER_SHARE * violation)
+        if len(chosen) == state.problem.n_variables and run.settings.gap_tol is None:
+            inner_tol = tol  # nothing is outside the working set
+        beta, steps = _solve_inner(state, chosen, inner_tol, run)
+        before = state.beta[chosen]
+        change = state.move(chosen, beta) + stretch(state)
+        if change > 0 and not is_unbounded(state.problem):  # rounding of many steps: fewer of them may do better
+            change += state.move(chosen, before)
+            run.effort.burst = max(0.25 * run.effort.burst, _LEAST_BURST)
+        rounds += 1
+        run.count(steps, change)
+        stuck = stuck + 1 if change >= 0 else 0  # steps and residual disagree: rounding rules
+        if stuck >= _STUCK_ROUNDS or state.is_lost(violation):
+            raise Stop(Status.STALLED)
+
+
+def _solve_inner(state: State, chosen: Index, tol: float, run: Run) -> tuple[Vector, int]:
+    """Solve the problem of the variables ``chosen`` alone; return their new β and the number of steps."""
+    problem = state.problem
+    samples = chosen % problem.n_samples
+    kernel = state.gram.block(samples)
+    everyone = np.arange(len(chosen))
+    beta = state.beta[chosen]
+    residual = state.residual[chosen]
+    if _SINGLE_SUFFICES * float(np.abs(residual).max()) < tol:
+        residual = residual.astype(kernel.dtype)
+    inner = problem.restrict(chosen, len(chosen), state.beta)
+    arguments = (
+        kernel, everyone, np.zeros(len(chosen), np.int64), state.gram.diagonal[samples], beta, residual, inner.lo,
+        inner.hi, inner.group, inner.n_groups, pairwise.SECOND_ORDER, tol,
+    )  # fmt: skip
+    steps, effort = 0, run.effort
+    for _ in range(_INNER_BURSTS):
+        burst = min(int(effort.burst * len(chosen)) + 1, run.steps_left - steps)
+        code, taken, *_ = pairwise.optimise(*arguments, burst, None, np.zeros(2), 0)
+        steps += taken
+        if code == pairwise.UNBOUNDED:
+            raise Stop(Status.INFEASIBLE)
+        if code != pairwise.STEP_LIMIT or steps >= run.steps_left or run.must_stop():
+            break
+        effort.credit += max(_CREDIT * _SECONDS_PER_PAIR_AND_VARIABLE * taken * len(chosen), _LEAST_CREDIT)
+        is_settled, n_changes = _move_together(kernel, inner, beta, residual, tol, effort, run.steps_left - steps)
+        steps += n_changes
+        effort.burst = max(0.5 * effort.burst, _LEAST_BURST) if is_settled else min(2 * effort.burst, MOST_BURST)
+        if is_settled:
+            break
+    _restore_sums(problem if len(chosen) == problem.n_variables else inner, beta, state.gram.diagonal[samples])
+    return beta, steps
+
+
+def _restore_sums(problem: DualProblem, beta: Vector, diagonal: Vector) -> None:
+    """Give what the rounding of many steps has taken from a sum to the free variable of least curvature."""
+    for g, total in enumerate(problem.sums):
+        mine = problem.group == g
+        free = np.flatnonzero(mine & (beta > problem.lo) & (beta < problem.hi))
+        if len(free):
+            t = free[np.argmin(diagonal[free])]
+            beta[t] = min(max(beta[t] + float(total - beta[mine].sum()), problem.lo[t]), problem.hi[t])
+
+
+def _move_together(
+    kernel: Floats, problem: DualProblem, beta: Vector, residual: Vector, tol: float, effort: Effort, most: int
+) -> tuple[bool, int]:
+    """Move the free variables together, in place, as far as the credit goes and in ``most`` steps.
+
+    Returns whether that led to the tolerance, and how often a variable became free or came to a bound.
+    """
+    left = effort.credit - 1e-9 * layout_ns(problem, beta)
+    most_changes = most - 3 * problem.n_variables  # a round more, and the first walk
+    if left <= 0 or most_changes <= 0:
+        return False, 0
+    effort.credit = left
+    try:
+        free_set = FreeSet(kernel, problem, beta, residual)
+    except LinAlgError:
+        return False, 0
+    is_settled = free_set.settle(tol, left / (1e-9 * NS_OF_CHANGE), most_changes)
+    free_set.restore_sums()
+    effort.credit -= 1e-9 * NS_OF_CHANGE * free_set.work
+    fall = 0.5 * np.dot(free_set.beta - beta, residual + free_set.residual)
+    if fall <= 0:  # rounding rules
+        return False, free_set.n_changes
+    beta[:], residual[:] = free_set.beta, free_set.residual
+    return is_settled, free_set.n_changes

@@ -1,0 +1,69 @@
+"""Working sets for block decomposition: the worst violators, and part of the last set."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hinge.arrays import Index, Vector
+from hinge.settings import Sizes
+from hinge.solvers.state import State
+
+# A set somewhat larger than the number of free variables lets one inner solve settle all of them at once.
+_SIZE_PER_FREE = 1.3
+
+# Share of the last set that stays: variables that just moved are likely to move again. A newcomer of a dear
+# kernel costs a whole row.
+_KEPT_SHARE_CHEAP, _KEPT_SHARE_DEAR = 0.5, 0.75
+
+
+class WorkingSet:
+    """Chooses the variables of the next inner problem.
+
+    The newest members of the last set stay, and the variables that violate most take the other places: half of
+    them where r is largest and β may grow, half where r is smallest and β may fall, in each group.
+
+    Parameters
+    ----------
+    sizes : Sizes
+        How large sets may be, and up to which size all variables are one.
+    """
+
+    def __init__(self, sizes: Sizes) -> None:
+        self._sizes = sizes
+        self._last: Index = np.empty(0, dtype=np.int64)
+
+    def choose(self, state: State) -> Index:
+        """Return the next working set, in ascending order."""
+        problem, beta, residual = state.problem, state.beta, state.residual
+        n_free = int(np.count_nonzero((beta > problem.lo) & (beta < problem.hi)))
+        sizes = self._sizes
+        size = max(min(int(_SIZE_PER_FREE * n_free), sizes.largest_set), sizes.smallest_set)
+        size = min(size, state.gram.largest_block, problem.n_variables)
+        if problem.n_variables <= sizes.one_set and state.gram.has_room_for(problem.n_variables):
+            return np.arange(problem.n_variables)
+        share = _KEPT_SHARE_CHEAP if state.gram.is_cheap else _KEPT_SHARE_DEAR
+        kept = self._last[: int(share * size)]
+        taken = np.zeros(problem.n_variables, dtype=bool)
+        taken[kept] = True
+        top, bottom = state.extremes()
+        if problem.n_groups == 0:
+            top, bottom = np.zeros(1), np.zeros(1)
+        n_places = max((size - len(kept)) // (2 * len(top)), 1)
+        fresh = []
+        for g in range(len(top)):
+            mine = ~taken & (problem.group == g)
+            growing = np.flatnonzero(mine & (beta < problem.hi) & (residual > bottom[g]))
+            fresh.append(_largest(growing, residual[growing], n_places))
+            taken[fresh[-1]] = True
+            mine &= ~taken
+            falling = np.flatnonzero(mine & (beta > problem.lo) & (residual < top[g]))
+            fresh.append(_largest(falling, -residual[falling], n_places))
+            taken[fresh[-1]] = True
+        self._last = np.concatenate([*fresh, kept])
+        return np.sort(self._last)
+
+
+def _largest(index: Index, values: Vector, count: int) -> Index:
+    if len(index) <= count:
+        return index
+    return index[np.argpartition(values, -count)[-count:]]

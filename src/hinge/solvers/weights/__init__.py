@@ -1,0 +1,1 @@
+"""Linear kernels: methods on the weight vector, which need no kernel value."""

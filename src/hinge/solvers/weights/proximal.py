@@ -1,0 +1,295 @@
+"""Proximal point steps by Newton's method in the space of the weights, for linear kernels of few features.
+
+Near a point β⁰ the problem is solved with Σ (β_t − β⁰_t)² / 2σ_t added. For given weights w and multipliers μ its
+variables are then known, β_t = clip(β⁰_t + σ_t (v_t − x_tᵀw − μ), lo, hi). What is left is to find those that fit:
+
+    w = Xᵀβ,   Σ β as it should be in every group.
+
+These are the stationarity conditions of a convex function of as many unknowns as there are features and groups,
+smooth but for kinks, so that Newton's method with a line search finds them in a few steps (Yan & Li 2020). Its
+matrix is I + Σ σ_t x_t x_tᵀ over the variables strictly inside their box. The violation left is at most the
+largest change of β_t divided by σ_t: σ grows from step to step, and about ten of them reach the tolerance.
+
+σ_t is the same for all but samples that are huge beside the others: theirs is smaller, as k(x_t, x_t) is larger.
+The multipliers are set anew after every step of Newton's, from the variables they belong to, because the residual
+of a huge sample would spoil them for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from hinge.arrays import Vector
+from hinge.dual.optimality import excess_of, multipliers_of
+from hinge.dual.problem import DualProblem, shift_for
+from hinge.kernel.rounding import UNIT
+from hinge.runtime.jit import compiled
+from hinge.solvers.run import Run
+from hinge.solvers.state import State
+
+# σ of the first step, in widths of the box for a residual of the size of the violation, and at most in units of
+# 1 / k(x, x) of most samples; how it grows, and how where few Newton steps were needed. Where a step leads nowhere
+# it was too large by far.
+_FIRST, _MOST_FIRST = 0.1, 1e6
+_GROWTH, _FAST_GROWTH = 4.0, 16.0
+_FEW_NEWTON_STEPS = 3
+_RETREAT = 1e-3
+_MOST_RETREATS = 8
+
+# A step is solved to this share of what its σ leaves of the violation, and of the tolerance.
+_INNER_SHARE = 0.5
+
+# Beyond so many steps something is wrong; block decomposition takes over.
+_MOST_STEPS = 60
+_MOST_NEWTON_STEPS = 40
+
+# A sample is huge if its k(x, x) is so many times as large as this share of the samples have it at most.
+_HUGE, _MOST = 1e3, 0.9
+_LEAST_USUAL = 1e-290
+
+# Passes over all variables in which the shift that their sum needs must be found.
+_MOST_PASSES = 8
+
+# Variables that take up what rounding left of a sum, and what may be left of it then.
+_ABSORBERS = 3
+_SUM_ERROR = 1e-13
+
+# The line search ends where the slope has fallen to this share.
+_SLOPE_SHARE = 0.3
+_MOST_TRIALS = 30
+
+# Weights are summed up to twice the digits where rounding could leave more than this share of the accuracy wanted.
+_ROUNDING_SHARE = 0.1
+
+# Weights and variables fit where what is left is the effect of so many units in the last place of all variables.
+_ULPS = 8.0
+
+# Keeps the matrix positive where a group's variables span a direction that the features have too.
+_RIDGE = 1e-12
+
+
+def proximal_steps(state: State, tol: float, run: Run) -> None:
+    """Bring the violation of ``state`` down to ``tol``, or as far as Newton's method gets.
+
+    Raises
+    ------
+    Stop
+        A limit was reached; the state is at the last proximal point.
+    """
+    violation = state.violation()
+    width = float(np.max(state.problem.hi - state.problem.lo))
+    usual = max(float(np.quantile(state.gram.diagonal, _MOST, method="lower")), _LEAST_USUAL)
+    sizes = np.maximum(state.gram.diagonal / (_HUGE * usual), 1.0)
+    sizes = np.tile(sizes, state.problem.n_variables // state.problem.n_samples)
+    sigma = min(_FIRST * width / violation, _MOST_FIRST / usual) if violation > 0 else 1.0
+    everyone = np.arange(state.problem.n_variables)
+    problem, n_retreats = _with_sums_of(state), 0
+    for _ in range(_MOST_STEPS):
+        if violation <= tol:
+            return
+        step = _Step(state, problem, sigma / sizes)
+        with suppress(LinAlgError), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            step.solve(_INNER_SHARE * tol, violation, run)
+        if not np.isfinite(step.beta).all():
+            return
+        before = state.beta.copy(), state.residual.copy()
+        change = state.move(everyone, step.feasible())
+        if change > 0:  # weights that do not fit
+            state.beta[:], state.residual[:] = before
+        run.count(step.n_newton, min(change, 0.0))
+        state.sharpen(tol)
+        if change < 0:
+            sigma *= _FAST_GROWTH if step.n_newton <= _FEW_NEWTON_STEPS else _GROWTH
+        elif n_retreats < _MOST_RETREATS:
+            n_retreats += 1
+            sigma *= _RETREAT
+        else:
+            return
+        violation = state.violation()
+
+
+def _with_sums_of(state: State) -> DualProblem:
+    """Return the problem with the sums that the state has: a part of a larger one keeps its own."""
+    problem = state.problem
+    sums = [state.beta[problem.group == g].sum() for g in range(problem.n_groups)]
+    return replace(problem, sums=np.array(sums))
+
+
+class _Step:
+    """One proximal point step: the change of the weights and the multipliers on their way to fit.
+
+    All of it is relative to the point β⁰ of the state, whose residual is known: w stands for Xᵀ(β − β⁰).
+
+    Attributes
+    ----------
+    beta : array of shape (n_variables,)
+        The variables that belong to the weights and multipliers.
+    goal : array of shape (n_variables,)
+        Where they would be without the box.
+    n_newton : int
+        Newton steps taken.
+    """
+
+    def __init__(self, state: State, problem: DualProblem, rate: Vector) -> None:
+        self.problem, self.gram, self.rate = problem, state.gram, rate
+        self.origin = state.beta.copy()
+        self.weights = np.zeros(self.gram.samples.n_features)
+        self.n_newton = 0
+        self._members = [np.flatnonzero(problem.group == g) for g in range(problem.n_groups)]
+        self._lengths = np.tile(self.gram.lengths, problem.n_variables // problem.n_samples)
+        multipliers = multipliers_of(problem, state.beta, state.residual)
+        self._set_goal(self.origin + rate * excess_of(problem, state.residual, multipliers))
+
+    def _set_goal(self, goal: Vector) -> None:
+        """Set the variables that belong to ``goal``, with multipliers for which their sums are right."""
+        problem = self.problem
+        for members, target in zip(self._members, problem.sums, strict=True):
+            box = problem.lo[members], problem.hi[members]
+            shift = near_shift(goal[members], *box, self.rate[members], float(target))
+            if np.isnan(shift):
+                shift = shift_for(goal[members], *box, self.rate[members], float(target))
+            goal[members] -= self.rate[members] * shift
+        self.goal = goal
+        self.beta = np.clip(goal, problem.lo, problem.hi)
+
+    def feasible(self) -> Vector:
+        """Return the variables with what rounding left of their sums put where it does least harm."""
+        problem, beta = self.problem, self.beta.copy()
+        for members, target in zip(self._members, problem.sums, strict=True):
+            inside = members[(beta[members] > problem.lo[members]) & (beta[members] < problem.hi[members])]
+            for t in inside[np.argsort(-self.rate[inside], kind="stable")[:_ABSORBERS]]:
+                lack = float(target - beta[members].sum())
+                beta[t] = min(max(beta[t] + lack, problem.lo[t]), problem.hi[t])
+            if abs(target - beta[members].sum()) > _SUM_ERROR * float(np.abs(beta[members]).sum()):
+                return problem.near(beta)
+        return beta
+
+    def solve(self, accuracy: float, violation: float, run: Run) -> None:
+        """Take Newton steps until weights and variables fit, or as far as they lead."""
+        d, longest = len(self.weights), float(self._lengths.max())
+        for _ in range(min(_MOST_NEWTON_STEPS, run.steps_left)):
+            left = float(np.max(np.abs(self.beta - self.origin) / self.rate))  # of the violation, in any case
+            wanted = max(_INNER_SHARE * left, accuracy)
+            gradient = self._gradient(wanted)
+            misfit = longest * float(np.linalg.norm(gradient[:d]))
+            if misfit <= max(wanted, _ULPS * UNIT * longest * float(np.linalg.norm(self.beta * self._lengths))):
+                return
+            run.check(violation, self.problem.n_samples)
+            step = self._newton_step(gradient)
+            if not self._move(step, float(np.dot(gradient, step))):
+                return
+            self.n_newton += 1
+
+    def _gradient(self, accuracy: float) -> Vector:
+        moved = self.beta - self.origin
+        coefficients = self.problem.coefficients(moved)
+        if float(self.gram.rounding(coefficients).max()) <= _ROUNDING_SHARE * accuracy:
+            misfit = self.weights - self.gram.weights(coefficients)
+        else:  # features of very different sizes: what the weights lack would drown in the rounding of a sum
+            high, low = self.gram.sharp_weights(coefficients)
+            misfit = (self.weights - high) - low
+        return np.concatenate([misfit, [-moved[members].sum() for members in self._members]])
+
+    def _newton_step(self, gradient: Vector) -> Vector:
+        problem, d, n = self.problem, len(self.weights), self.problem.n_samples
+        inside = np.flatnonzero((self.goal > problem.lo) & (self.goal < problem.hi))
+        matrix = np.zeros((len(gradient), len(gradient)))
+        matrix[:d, :d] = self.gram.moments(inside % n, self.rate[inside])
+        matrix[np.arange(d), np.arange(d)] += 1.0
+        for g, members in enumerate(self._members):
+            mine = inside[problem.group[inside] == g]
+            matrix[d + g, :d] = self.gram.weights(np.bincount(mine % n, self.rate[mine], n).astype(np.float64))
+            total = float(self.rate[mine].sum()) if len(mine) else float(self.rate[members].max())
+            matrix[d + g, d + g] = (1 + _RIDGE) * total
+        # A diagonal of ones: features differ by many decades, and a factor is as exact as their scales agree.
+        scale = 1 / np.sqrt(matrix.diagonal())
+        matrix *= scale
+        matrix *= scale[:, None]
+        factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+        return -scale * cho_solve(factor, scale * gradient, check_finite=False)
+
+    def _move(self, step: Vector, slope: float) -> bool:
+        """Go along ``step`` to where its slope has nearly vanished; return False if that is nowhere."""
+        problem, d = self.problem, len(self.weights)
+        direction, shift = step[:d], step[d:]
+        falling = np.tile(self.gram.project(direction), problem.n_variables // problem.n_samples)
+        if problem.n_groups:
+            falling += shift[problem.group]
+        own = float(np.dot(direction, self.weights) + np.dot(self.origin, falling))
+        growth = float(np.dot(direction, direction))
+
+        def slope_at(length: float) -> float:
+            fitting = clipped_dot(self.goal, falling, self.rate, -length, problem.lo, problem.hi)
+            return own + length * growth - fitting
+
+        length = _root(slope_at, slope)
+        if length <= 0:
+            return False
+        self.weights = self.weights + length * direction
+        self._set_goal(self.goal - self.rate * (length * falling))
+        return True
+
+
+def _root(slope_at: Callable[[float], float], slope: float) -> float:
+    """Return a length at which a slope, negative at 0 and rising, has nearly vanished; at most 1.
+
+    By false position, with a bisection every third time.
+    """
+    low, high = 0.0, 1.0
+    low_slope, high_slope = slope, slope_at(1.0)
+    if not slope < 0:
+        return 0.0
+    if high_slope <= _SLOPE_SHARE * -slope:
+        return 1.0
+    for trial in range(_MOST_TRIALS):
+        share = low_slope / (low_slope - high_slope) if trial % 3 else 0.5
+        length = low + min(max(share, 0.05), 0.95) * (high - low)
+        here = slope_at(length)
+        if abs(here) <= _SLOPE_SHARE * -slope:
+            return length
+        if here > 0:
+            high, high_slope = length, here
+        else:
+            low, low_slope = length, here
+    return low
+
+
+@compiled
+def near_shift(goal: Vector, lo: Vector, hi: Vector, rate: Vector, target: float) -> float:
+    """As `shift_for`, by Newton's method from a shift of nought; NaN where that is not near enough."""
+    shift, low, high = 0.0, -np.inf, np.inf
+    for _ in range(_MOST_PASSES):
+        total, size, slope = 0.0, 0.0, 0.0
+        for t in range(goal.shape[0]):
+            value = goal[t] - shift * rate[t]
+            clipped = min(max(value, lo[t]), hi[t])
+            total += clipped
+            size += abs(clipped)
+            slope += rate[t] if clipped == value else 0.0
+        excess = total - target
+        if abs(excess) <= _SUM_ERROR * size:
+            return shift
+        if excess > 0:
+            low = shift
+        else:
+            high = shift
+        if slope <= 0:
+            return np.nan
+        shift += excess / slope
+        if not low < shift < high:
+            return np.nan
+    return np.nan
+
+
+@compiled
+def clipped_dot(goal: Vector, falling: Vector, rate: Vector, factor: float, lo: Vector, hi: Vector) -> float:
+    """Dot product of ``falling`` with clip(goal + factor · rate · falling, lo, hi)."""
+    total = 0.0
+    for t in range(goal.shape[0]):
+        total += falling[t] * min(max(goal[t] + factor * rate[t] * falling[t], lo[t]), hi[t])
+    return total

@@ -1,0 +1,1 @@
+"""From data and labels to a model."""

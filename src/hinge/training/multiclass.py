@@ -1,0 +1,110 @@
+"""Many classes from two-class machines: which machines there are, and how their decisions are read.
+
+One-against-one trains a machine for each pair of classes and lets them vote (LIBSVM document, section 5);
+one-against-rest trains one for each class. A `Duel` names the class on the positive side and the one on the
+negative side; two classes are one duel, with the later class positive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from hinge.arrays import Vector
+
+Scheme = Literal["ovo", "ovr"]
+
+#: The negative side of a one-against-rest machine.
+REST = -1
+
+
+class Duel(NamedTuple):
+    """One machine: the class where it is positive, and the class (or `REST`) where it is negative."""
+
+    positive: int
+    negative: int
+
+
+def duels(n_classes: int, scheme: Scheme = "ovo") -> list[Duel]:
+    """List the machines for this many classes; pairs in the order 01, 02, …, 12, 13, ….
+
+    Examples
+    --------
+    >>> duels(2)
+    [Duel(positive=1, negative=0)]
+    >>> [tuple(duel) for duel in duels(3)]
+    [(0, 1), (0, 2), (1, 2)]
+    """
+    if n_classes == 2:
+        return [Duel(1, 0)]
+    if scheme == "ovr":
+        return [Duel(c, REST) for c in range(n_classes)]
+    return [Duel(i, j) for i in range(n_classes) for j in range(i + 1, n_classes)]
+
+
+def count_votes(decisions: Vector, n_classes: int) -> NDArray[np.int64]:
+    """Count the votes of all pairs for each class: a positive decision is one for the earlier class.
+
+    Examples
+    --------
+    >>> count_votes(np.array([[1.0, -1.0, -2.0]]), 3)
+    array([[1, 0, 2]])
+    """
+    votes = np.zeros((len(decisions), n_classes), dtype=np.int64)
+    for i, columns in enumerate(_by_first(n_classes)):
+        for_first = decisions[:, columns] > 0
+        votes[:, i] += for_first.sum(axis=1)
+        votes[:, i + 1 :] += ~for_first
+    return votes
+
+
+def _by_first(n_classes: int) -> Iterator[slice]:
+    """Yield the columns of the pairs of each class with all later ones."""
+    stop = 0
+    for i in range(n_classes - 1):
+        start, stop = stop, stop + n_classes - 1 - i
+        yield slice(start, stop)
+
+
+def votes_with_confidence(decisions: Vector, n_classes: int) -> Vector:
+    """Return votes plus a share below one half of a vote that grows with the summed decision values.
+
+    The order of two classes with different votes stays; among equals the more confident one leads.
+    """
+    confidence = np.zeros((len(decisions), n_classes))
+    for i, columns in enumerate(_by_first(n_classes)):
+        confidence[:, i] += decisions[:, columns].sum(axis=1)
+        confidence[:, i + 1 :] -= decisions[:, columns]
+    return np.asarray(count_votes(decisions, n_classes) + confidence / (3 * (np.abs(confidence) + 1)))
+
+
+def by_opponent(coefficients: Any, classes: NDArray[np.intp], n_classes: int) -> Vector:
+    """Lay pair coefficients out with one row per opponent: LIBSVM's and scikit-learn's ``dual_coef_``.
+
+    A support vector of class i takes part in k − 1 pairs; row r holds its coefficient against class r, or r + 1
+    where r ≥ i.
+
+    Parameters
+    ----------
+    coefficients : array or CSR matrix of shape (n_pairs, n_support)
+        One row a pair.
+    classes : array of shape (n_support,)
+        Class number of each support vector.
+    n_classes : int
+        Number of classes, more than two.
+
+    Returns
+    -------
+    array of shape (n_classes - 1, n_support)
+        The same values without the zeros of pairs that a support vector has no part in.
+    """
+    pairs = sp.coo_array(coefficients)
+    first, second = np.triu_indices(n_classes, 1)
+    i, j, column = first[pairs.row], second[pairs.row], pairs.col
+    layout = np.zeros((n_classes - 1, pairs.shape[1]))
+    layout[np.where(classes[column] == i, j - 1, i), column] = pairs.data
+    return layout

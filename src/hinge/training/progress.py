@@ -1,0 +1,247 @@
+"""Progress of a fit: the watch over it, who listens, and how it is shown. Nothing here prints."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Protocol
+
+from hinge.report import Report
+from hinge.runtime import interrupt
+from hinge.settings import Progress
+
+logger = logging.getLogger("hinge")
+
+# Seconds between two lines in the log.
+_LOG_PERIOD = 5.0
+
+
+@dataclass(frozen=True)
+class FitProgress(Progress):
+    """Where a fit stands: the progress of one machine, and which of how many it is.
+
+    Attributes
+    ----------
+    machine : int
+        Number of the machine (pair of classes) that took this step.
+    n_machines : int
+        How many there are.
+    n_done : int
+        How many have been trained.
+    """
+
+    machine: int = 0
+    n_machines: int = 1
+    n_done: int = 0
+
+
+class Listener(Protocol):
+    """Somebody who is told how a fit goes, and may ask to stop it by a true answer."""
+
+    def begin(self, machine: int, n_machines: int) -> None:
+        """A machine's training starts."""
+
+    def step(self, progress: FitProgress) -> bool:
+        """An outer step was made."""
+
+    def end(self, machine: int, report: Report) -> bool:
+        """A machine's training ended."""
+
+    def close(self) -> None:
+        """The fit is over."""
+
+
+class Watch:
+    """What all machines of one fit have in common: those who listen, and whether one of them wants it to stop.
+
+    Parameters
+    ----------
+    listeners : sequence of Listener
+        Told of every machine and every step of it; each may ask to stop.
+    n_machines : int
+        How many machines the fit trains in all.
+
+    """
+
+    def __init__(self, listeners: Sequence[Listener] = (), n_machines: int = 1) -> None:
+        self.n_machines = n_machines
+        self._listeners = tuple(listeners)
+        self._lock = threading.Lock()
+        self._n_done = 0
+        self._is_declined = False
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the fit must end: a listener or Ctrl-C asked for it."""
+        return self._is_declined or interrupt.pressed()
+
+    @property
+    def has_listeners(self) -> bool:
+        """Whether anybody listens."""
+        return bool(self._listeners)
+
+    def begin(self, machine: int) -> None:
+        """Tell the listeners that a machine's training starts."""
+        with self._lock:
+            for listener in self._listeners:
+                listener.begin(machine, self.n_machines)
+
+    def step(self, machine: int, progress: Progress) -> bool:
+        """Tell the listeners of an outer step; return whether to stop."""
+        with self._lock:
+            figures = {field.name: getattr(progress, field.name) for field in fields(progress)}
+            told = FitProgress(**figures, machine=machine, n_machines=self.n_machines, n_done=self._n_done)
+            answers = [listener.step(told) for listener in self._listeners]
+            self._is_declined = self._is_declined or any(answers)
+        return self.is_stopped
+
+    def end(self, machine: int, report: Report) -> None:
+        """Tell the listeners how a machine's training ended."""
+        with self._lock:
+            self._n_done += 1
+            answers = [listener.end(machine, report) for listener in self._listeners]
+            self._is_declined = self._is_declined or any(answers)
+
+
+class CallbackListener:
+    """Calls a user's function after each outer step.
+
+    Parameters
+    ----------
+    function : callable
+        Given a `FitProgress`; a true answer stops the fit.
+    """
+
+    def __init__(self, function: Callable[[FitProgress], Any]) -> None:
+        self._function = function
+
+    def begin(self, machine: int, n_machines: int) -> None:
+        """Nothing to do."""
+
+    def step(self, progress: FitProgress) -> bool:
+        """Ask the function."""
+        return bool(self._function(progress))
+
+    def end(self, machine: int, report: Report) -> bool:
+        """Nothing to do."""
+        return False
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+
+class LogListener:
+    """Writes to the log: a line every few seconds, and one for each machine."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def begin(self, machine: int, n_machines: int) -> None:
+        """Nothing to do."""
+
+    def step(self, progress: FitProgress) -> bool:
+        """Log a line if the last one is old."""
+        if time.monotonic() - self._last > _LOG_PERIOD:
+            self._last = time.monotonic()
+            logger.info(
+                "machine %d of %d (%d done): %d steps, violation %.3g, objective %.8g, %d active samples",
+                progress.machine + 1, progress.n_machines, progress.n_done, progress.iterations,
+                progress.violation, progress.objective, progress.n_active,
+            )  # fmt: skip
+        return False
+
+    def end(self, machine: int, report: Report) -> bool:
+        """Log how it ended."""
+        logger.info(
+            "machine %d: %s after %d steps and %.2f s, violation %.3g, %d support vectors",
+            machine + 1, report.status, report.iterations, report.seconds, report.violation, report.n_support,
+        )  # fmt: skip
+        return False
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+
+class BarListener:
+    """Shows a progress bar on a terminal: machines done, and the violation of the latest step."""
+
+    def __init__(self, console: Any = None) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bar
+
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        console = console or Console(stderr=True)
+        self._bar = Bar(*columns, TextColumn("{task.fields[figures]}"), console=console, transient=True)
+        self._task = self._bar.add_task("training", total=1, figures="")
+        self._bar.start()
+
+    def begin(self, machine: int, n_machines: int) -> None:
+        """Set the number of machines."""
+        self._bar.update(self._task, total=n_machines)
+
+    def step(self, progress: FitProgress) -> bool:
+        """Show the latest figures."""
+        figures = f"violation {progress.violation:.2e}, {progress.iterations} steps"
+        self._bar.update(self._task, figures=figures)
+        return False
+
+    def end(self, machine: int, report: Report) -> bool:
+        """Move the bar on."""
+        self._bar.update(self._task, advance=1)
+        return False
+
+    def close(self) -> None:
+        """Take the bar away."""
+        self._bar.stop()
+
+
+class TaskListener:
+    """Passes progress on to scikit-learn's callbacks (1.9): a task a machine, and one a solver round in it.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The estimator being fitted.
+    context : sklearn.callback.CallbackContext
+        The root of its tasks.
+    """
+
+    def __init__(self, estimator: Any, context: Any) -> None:
+        self._estimator = estimator
+        self._context = context
+        self._machines: dict[int, Any] = {}
+
+    def begin(self, machine: int, n_machines: int) -> None:
+        """Begin a machine's task."""
+        task = self._context.subcontext(task_name="machine", task_id=machine, max_subtasks=None)
+        self._machines[machine] = task
+        task.call_on_fit_task_begin(estimator=self._estimator)
+
+    def step(self, progress: FitProgress) -> bool:
+        """Report a round as a task that has just ended."""
+        task = self._machines[progress.machine].subcontext(task_name="round")
+        task.call_on_fit_task_begin(estimator=self._estimator)
+        return bool(task.call_on_fit_task_end(estimator=self._estimator))
+
+    def end(self, machine: int, report: Report) -> bool:
+        """End a machine's task."""
+        return bool(self._machines[machine].call_on_fit_task_end(estimator=self._estimator))
+
+    def complete(self) -> None:
+        """End the task of the whole fit."""
+        self._context.call_on_fit_task_end(estimator=self._estimator)
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+
+def verbose_listener(verbose: bool | int) -> Listener | None:
+    """Return what ``verbose`` asks for: nothing, a bar on a terminal, or lines in the log elsewhere."""
+    if not verbose:
+        return None
+    return BarListener() if sys.stderr.isatty() else LogListener()

@@ -1,0 +1,134 @@
+"""The tree is what ARCHITECTURE.md says it is, and imports go the ways its table allows."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+FREE = {"arrays", "_version"}  # everybody may import these
+
+
+def section(title: str) -> str:
+    return PAGE.split(f"\n## {title}\n", 1)[1].split("\n## ", 1)[0]
+
+
+def placed() -> set[str]:
+    """Modules that the page's tree names, with dots."""
+    folder, found = "", set()
+    for line in section("The tree").split("```")[1].strip("\n").split("\n"):
+        words = line.split()
+        if words[0].endswith("/"):
+            folder = words.pop(0).removeprefix("hinge/").replace("/", ".")
+        found |= {f"hinge.{folder}{word}" for word in words}
+    return found
+
+
+def allowed() -> dict[str, set[str]]:
+    """The parts, and what each may import."""
+    rows = re.findall(r"^\| `(\w+)` \|([^|]*)\|", section("Who may import whom"), re.MULTILINE)
+    return {part: set(re.findall(r"`(\w+)`", others)) for part, others in rows}
+
+
+def modules(source: Path) -> dict[str, Path]:
+    names = {}
+    for path in (source / "hinge").rglob("*.py"):
+        parts = path.relative_to(source).with_suffix("").parts
+        names[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return names
+
+
+def imports(name: str, path: Path, known: dict[str, Path]) -> Iterator[str]:
+    """Modules of the library that a module names in an import, wherever in the file that stands."""
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "hinge")
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            if base.split(".")[0] == "hinge":
+                for alias in node.names:
+                    yield f"{base}.{alias.name}" if f"{base}.{alias.name}" in known else base
+
+
+def graph(source: Path) -> dict[str, set[str]]:
+    known = modules(source)
+    return {name: set(imports(name, path, known)) - {name} for name, path in known.items()}
+
+
+def part_of(name: str) -> str:
+    return name.split(".")[1] if "." in name else name
+
+
+def forbidden(source: Path) -> list[str]:
+    """Arrows between parts that the page's table does not have."""
+    table = allowed()
+    return sorted(
+        f"{name} -> {other}"
+        for name, others in graph(source).items()
+        for other in others
+        if part_of(other) not in {part_of(name), *FREE, *table.get(part_of(name), ())}
+    )
+
+
+def cycles(arrows: dict[str, set[str]]) -> list[str]:
+    """Modules that import each other: what is left without those at either end of all arrows."""
+    left = dict(arrows)
+    while ends := [
+        name
+        for name, others in left.items()
+        if not others & left.keys() or not any(name in others for others in left.values())
+    ]:
+        for name in ends:
+            del left[name]
+    return sorted(left)
+
+
+def test_every_module_has_its_place_on_the_page():
+    real = {name for name, path in modules(ROOT / "src").items() if path.name != "__init__.py"}
+    assert placed() == real
+
+
+def test_the_table_knows_every_part():
+    parts = {part_of(name) for name in modules(ROOT / "src")}
+    assert allowed().keys() | FREE == parts
+    assert all(others <= parts for others in allowed().values())
+
+
+def test_imports_go_the_ways_the_page_allows():
+    assert forbidden(ROOT / "src") == []
+
+
+def test_no_module_imports_itself_by_a_detour():
+    assert cycles(graph(ROOT / "src")) == []
+
+
+def test_the_top_of_the_library_stays_small():
+    assert len(list((ROOT / "src/hinge").glob("*.py"))) <= 8
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from hinge.training.course import train",
+        "import hinge.estimators",
+        "from hinge.selection import chain",
+        "def later():\n    from hinge.io import load",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from hinge.report import Report",
+    ],
+)
+def test_an_arrow_against_the_page_is_found(tmp_path, statement):
+    for name, path in modules(ROOT / "src").items():
+        copy = tmp_path / path.relative_to(ROOT / "src")
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(path.read_text(encoding="utf-8") + (statement if name == "hinge.data.storage" else ""))
+    assert forbidden(tmp_path)
+
+
+def test_a_cycle_is_found():
+    assert cycles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == ["b", "c"]
+    assert cycles({"a": {"b"}, "b": {"c"}, "c": set()}) == []
