@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from hinge.lab import (
+from hinge.lab.algorithms import (
     chunking,
     coordinate_ascent,
     decomposition,
