@@ -8,6 +8,8 @@ from decimal import Context, Decimal, localcontext
 
 import numpy as np
 
+import reference
+
 # Digits of all decimal arithmetic. Values may reach 1e300 and coefficients 1e15.
 _DIGITS = 400
 
@@ -31,43 +33,32 @@ def _decimal(number, power):
 
 def kernel_matrix(name, X, *, gamma=1.0, coef0=0.0, degree=3, columns=None):
     """The kernel between the rows of X and those of them that ``columns`` names, as decimals."""
-    X = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
-    whole, power = _integers(X)
-    others = whole if columns is None else whole[columns]
-    gamma, coef0 = Decimal(float(gamma)), Decimal(float(coef0))
-    short = Context(prec=_DIGITS_OF_EXPONENTIALS)
-    values = np.empty((len(whole), len(others)), dtype=object)
     with localcontext() as context:
         context.prec = _DIGITS
-        for i, row in enumerate(whole):
-            if name in ("linear", "poly", "sigmoid"):
-                compared = [_decimal(dot, 2 * power) for dot in others @ row]
-            elif name == "rbf":
-                compared = [_decimal(np.dot(step, step), 2 * power) for step in others - row]
-            elif name == "laplacian":
-                compared = [_decimal(total, power) for total in np.abs(others - row).sum(axis=1)]
-            else:
-                compared = [_chi2(row, other, power) for other in others]
-            for j, value in enumerate(compared):
-                values[i, j] = _function(name, value, gamma, coef0, degree, short)
-    return values
+        X = _decimals(X.toarray() if hasattr(X, "toarray") else X)
+        others = X if columns is None else X[columns]
+        parameters = {"gamma": Decimal(float(gamma)), "coef0": Decimal(float(coef0)), "degree": int(degree)}
+        options = {"dtype": object, "functions": _Decimals}
+        rows = [reference.kernel_matrix(name, row[None, :], others, **parameters, **options)[0] for row in X]
+        return np.array(rows, dtype=object).reshape(len(X), len(others))
 
 
-def _chi2(x, y, power):
-    terms = (_decimal((a - b) ** 2, power) / int(a + b) for a, b in zip(x, y, strict=True) if a + b)
-    return sum(terms, Decimal(0))
+def _decimals(X):
+    whole, power = _integers(X)
+    return np.vectorize(lambda number: _decimal(number, power), otypes=[object])(whole)
 
 
-def _function(name, value, gamma, coef0, degree, short):
-    if name == "linear":
-        return value
-    if name == "poly":
-        return (gamma * value + coef0) ** int(degree)
-    if name == "sigmoid":
-        z = gamma * value + coef0
-        e = (-2 * abs(z)).exp(short)
-        return (1 - e) / (1 + e) * (1 if z >= 0 else -1)
-    return (-gamma * value).exp(short)
+class _Decimals:
+    """Functions of arrays of decimals."""
+
+    @staticmethod
+    def exp(x):
+        return np.vectorize(lambda z: z.exp(Context(prec=_DIGITS_OF_EXPONENTIALS)), otypes=[object])(x)
+
+    @staticmethod
+    def tanh(x):
+        e = _Decimals.exp(-2 * np.abs(x))
+        return np.where(x >= 0, 1, -1) * (1 - e) / (1 + e)
 
 
 class Truth:
@@ -131,10 +122,9 @@ class LinearTruth(Truth):
 
     def __init__(self, problem, X):
         self.problem = problem
-        whole, power = _integers(X)
         with localcontext() as context:
             context.prec = _DIGITS
-            self.X = np.vectorize(lambda number: _decimal(number, power), otypes=[object])(whole)
+            self.X = _decimals(X)
 
     def _sum_up(self, factors, support):
         return list(self.X @ (np.array(factors, dtype=object) @ self.X[support]))

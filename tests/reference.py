@@ -12,26 +12,31 @@ from itertools import count
 import numpy as np
 
 
-def kernel_matrix(name, A, B, *, gamma=1.0, coef0=0.0, degree=3, dtype=np.float64):
-    """The kernel between the rows of two dense or sparse matrices, by its textbook formula."""
+def kernel_matrix(name, A, B, *, gamma=1.0, coef0=0.0, degree=3, dtype=np.float64, functions=np):
+    """The kernel between the rows of two dense or sparse matrices, by its textbook formula.
+
+    For numbers of a class of their own ``dtype`` is object, and ``functions`` has their exp and tanh.
+    """
     A, B = (np.asarray(M.toarray() if hasattr(M, "toarray") else M, dtype=dtype) for M in (A, B))
-    if name in ("linear", "poly", "sigmoid"):
-        dot = A @ B.T
-        if name == "linear":
-            return dot
-        inner = dtype(gamma) * dot + dtype(coef0)
-        return inner**degree if name == "poly" else np.tanh(inner)
-    difference = A[:, None, :] - B[None, :, :]
-    if name == "rbf":
-        distance = (difference**2).sum(axis=2)
-    elif name == "laplacian":
-        distance = np.abs(difference).sum(axis=2)
-    elif name == "chi2":
-        total = A[:, None, :] + B[None, :, :]
-        distance = (difference**2 / np.where(total == 0, 1, total)).sum(axis=2)
-    else:
+    gamma, coef0 = np.array([gamma, coef0], dtype=dtype)
+    if name not in _FORMULAS:
         raise ValueError(f"no formula for the kernel {name!r}")
-    return np.exp(-dtype(gamma) * distance)
+    return _FORMULAS[name](A, B, gamma, coef0, degree, functions)
+
+
+def _chi2_distance(A, B):
+    total = A[:, None, :] + B[None, :, :]
+    return ((A[:, None, :] - B[None, :, :]) ** 2 / np.where(total == 0, 1, total)).sum(axis=2)
+
+
+_FORMULAS = {
+    "linear": lambda A, B, gamma, coef0, degree, f: A @ B.T,
+    "poly": lambda A, B, gamma, coef0, degree, f: (gamma * (A @ B.T) + coef0) ** degree,
+    "sigmoid": lambda A, B, gamma, coef0, degree, f: f.tanh(gamma * (A @ B.T) + coef0),
+    "rbf": lambda A, B, gamma, coef0, degree, f: f.exp(-gamma * ((A[:, None] - B) ** 2).sum(axis=2)),
+    "laplacian": lambda A, B, gamma, coef0, degree, f: f.exp(-gamma * np.abs(A[:, None] - B).sum(axis=2)),
+    "chi2": lambda A, B, gamma, coef0, degree, f: f.exp(-gamma * _chi2_distance(A, B)),
+}
 
 
 def expanded(K, problem):

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from hinge import DualProblem, Gram, Kernel, Sizes
 from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
+from hinge.kernel import kernels as library
+from hinge.kernel.kernels import kind_of
 from hinge.runtime.threads import lazy
 from reference import kernel_matrix
 
@@ -22,7 +24,9 @@ FORMULATIONS = (
     "hard_margin",
 )
 STORAGES = ("dense64", "dense32", "csr_matrix", "csr_array_int64", "bits", "precomputed", "callable")
-KERNELS = ("linear", "poly", "rbf", "laplacian", "chi2")
+# Kernels of features by name; those that are positive semi-definite.
+NAMED = tuple(name for name in library.KERNELS if kind_of(name).has_features)
+KERNELS = tuple(name for name in NAMED if Kernel(name).is_positive)
 SOLVERS = (
     ("auto", "second_order"),
     ("block", "second_order"),
@@ -64,7 +68,7 @@ class Case:
             X = rng.integers(-2, 3, size=shape) / 2
         else:
             X = np.round(64 * rng.normal(size=shape)) / 64  # the same number in float32
-        return np.abs(X).astype(float) if self.kernel == "chi2" else X.astype(float)
+        return suited(self.kernel, X.astype(float))
 
     @lazy
     def K(self) -> np.ndarray:  # noqa: N802
@@ -91,6 +95,11 @@ class Case:
             return None
         zero = (rng.random(self.n) < 0.2) & (self.weighting == "some zero") & (np.arange(self.n) > 3)
         return np.where(zero, 0.0, rng.uniform(0.2, 3.0, self.n))
+
+
+def suited(kernel, X):
+    """X itself, or without signs for a kernel that does not take them."""
+    return abs(X) if kind_of(kernel).needs_nonnegative else X
 
 
 def stored(X, storage):

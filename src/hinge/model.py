@@ -99,9 +99,9 @@ class Model:
 
     def _sums(self, X: Any, threads: int | None) -> NDArray[np.float64]:
         """Σ coefficient · k(s, x) for every row of X and machine."""
-        if self.kernel.label == "precomputed":
+        if self.kernel.is_precomputed:
             return np.asarray(np.asarray(X, dtype=np.float64)[:, self.support] @ self.coefficients.T)
-        if self.kernel.label == "linear":
+        if self.kernel.is_linear:
             return self._sums_by_weights(X)
         block = max(_MOST_DENSE // X.shape[1], 1) if sp.issparse(X) and X.shape[1] else X.shape[0]
         if X.shape[0] > block and X.nnz > _DENSE_SHARE * X.shape[0] * X.shape[1]:
@@ -151,7 +151,7 @@ class Model:
 
     def weights(self) -> Any:
         """Return the weight vectors of a linear machine, one row a machine: CSR where the support vectors are."""
-        if self.kernel.label != "linear":
+        if not self.kernel.is_linear:
             raise ValueError(f"only a linear machine has a weight vector; this kernel is {self.kernel.label}")
         vectors = self._vectors
         if not sp.issparse(vectors):

@@ -5,7 +5,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import exact
-from hinge import SVC, Gram, Kernel, Settings, certificate, residuals, solve
+from hinge import SVC, Gram, Kernel, Settings, certificate, solve
+from hinge.dual import residuals
 from hinge.dual.formulations import c_svc, epsilon_svr
 from hinge.training.course import Task, train
 

@@ -11,6 +11,7 @@ from sklearn.datasets import load_iris  # noqa: E402
 
 import hinge.estimators.onnx  # noqa: E402, F401
 from hinge import SVC, SVR, NuSVC, NuSVR, OneClassSVM  # noqa: E402
+from strategies import NAMED  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
@@ -23,7 +24,7 @@ def run(machine, X, **options):
     return session.run(None, {session.get_inputs()[0].name: X})
 
 
-@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "sigmoid", "laplacian", "chi2"])
+@pytest.mark.parametrize("kernel", NAMED)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_regression_with_every_kernel(kernel, dtype):
     machine = SVR(kernel=kernel, gamma=0.1).fit(X[:, :3], X[:, 3])

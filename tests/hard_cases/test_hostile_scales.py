@@ -22,6 +22,7 @@ from hinge import DualProblem, Gram, Kernel, Settings
 from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
 from hinge.runtime.threads import lazy
 from hinge.training.course import Machine, Task, train
+from strategies import suited
 
 N_FITS = int(os.environ.get("HINGE_HOSTILE_FITS", "300"))
 
@@ -96,8 +97,7 @@ class Hostile:
                 X[0, 0] = -9999.0
             case "columns":
                 X *= 10.0 ** rng.uniform(-5, 5, size=self.d)
-        if self.kernel == "chi2":
-            X = np.abs(X)
+        X = suited(self.kernel, X)
         return X.astype(np.float32).astype(np.float64) if self.storage == "dense32" else X
 
     @lazy

@@ -51,7 +51,7 @@ TOLERANCES = {**dict.fromkeys(CRAWLERS, 1e-4), "interior-point": 1e-4, "decompos
 @examples(max_examples=8)
 @given(data=st.data())
 def test_solution_is_feasible_optimal_and_as_good_as_the_reference(name, formulation, data):
-    kernels = ("linear", "rbf", "laplacian", "chi2") if name in CRAWLERS else KERNELS
+    kernels = tuple(sorted(set(KERNELS) - {"poly"})) if name in CRAWLERS else KERNELS
     case = data.draw(cases(formulations=(formulation,), kernels=kernels))
     few_rows = None if name in CRAWLERS else 3 * 8 * case.problem.n_samples
     gram = case.gram(cache_bytes=data.draw(st.sampled_from((None, few_rows))))

@@ -92,7 +92,8 @@ def test_unreadable_figures_are_passed_over(linux, text):
 IN_A_LIMITED_PROCESS = """
 import resource, sys
 import numpy as np
-from hinge import SVC, memory
+from hinge import SVC
+from hinge.runtime import memory
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 limit = used + 300 * 2**20
 resource.setrlimit(getattr(resource, sys.argv[1]), (limit, limit))

@@ -12,7 +12,7 @@ X = np.round(np.random.default_rng(0).uniform(0, 2, size=(20, 5)), 2)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("name", ["linear", "laplacian", "chi2"])
+@pytest.mark.parametrize("name", ["linear", "laplacian", "chi2"])  # one for each statistic
 @pytest.mark.parametrize("rubbish", [np.nan, np.inf, 7.0])
 def test_comparisons_ignore_what_the_tile_held(name, dtype, rubbish):
     kernel = Kernel(name)

@@ -8,15 +8,9 @@ import scipy.sparse as sp
 
 import exact
 from hinge import Gram, Kernel
+from strategies import NAMED, suited
 
-KERNELS = {
-    "linear": Kernel("linear"),
-    "poly": Kernel("poly", gamma=0.1, coef0=1.0, degree=3),
-    "rbf": Kernel("rbf", gamma=0.1),
-    "sigmoid": Kernel("sigmoid", gamma=0.02, coef0=0.1),
-    "laplacian": Kernel("laplacian", gamma=0.1),
-    "chi2": Kernel("chi2", gamma=0.1),
-}
+KERNELS = {name: Kernel(name, gamma=0.1, coef0=0.5, degree=3) for name in NAMED}
 N = 24
 
 
@@ -38,9 +32,7 @@ def test_bounds_hold_and_sharp_images_are_exact(name, scale, form):
     rng = np.random.default_rng(len(name) + len(scale))
     kernel = KERNELS[name]
     for d in (3, 17):  # differences of few features are summed up, products of many
-        X = samples(scale, d, rng)
-        if name == "chi2":
-            X = np.abs(X)
+        X = suited(name, samples(scale, d, rng))
         if form == "single":
             X = X.astype(np.float32)
         elif form == "bits":

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from hinge import SVC, Gram, Kernel, tiles
+from hinge import SVC, Gram, Kernel
 from hinge.data.sparse import SparseSamples
 from hinge.data.storage import as_samples
+from hinge.kernel import tiles
 from reference import kernel_matrix
 
 RNG = np.random.default_rng(3)

@@ -66,7 +66,7 @@ class Samples:
 
     def training_data(self, kernel: Kernel) -> Any:
         """Return what training works on: the kernel matrix if that is what the file holds, else the features."""
-        if kernel.label == "precomputed":
+        if kernel.is_precomputed:
             return dense_columns(self.rows, self.serials())
         return _compact(self.rows)
 

@@ -34,8 +34,6 @@ OnRate = Callable[[Point, float], None]
 # C and gamma of a candidate; None for what its machine does not look at.
 _Key = tuple[float | None, float | None]
 
-_WITHOUT_GAMMA = ("linear", "precomputed")
-
 # How often a thread that waits for a program looks whether somebody wants to stop.
 _SECONDS_TO_LOOK = 0.1
 
@@ -154,7 +152,7 @@ class SharedSearch:
     def _key(self, point: Point) -> _Key:
         """Return C and γ of a point as far as the machine and the kernel look at them."""
         c, gamma = point
-        has_gamma = self.problem.parameters.kernel(self.problem.samples.max_index).label not in _WITHOUT_GAMMA
+        has_gamma = "gamma" in self.problem.parameters.kernel(self.problem.samples.max_index).uses
         return (
             None if c is None or not hasattr(self.job.estimator, "C") else 2.0**c,
             None if gamma is None or not has_gamma else 2.0**gamma,
@@ -208,13 +206,10 @@ def _job(problem: Problem) -> Job:
     p, samples = problem.parameters, problem.samples
     kernel = p.kernel(samples.max_index)
     chosen: dict[str, Any] = {
-        "kernel": kernel.label, "coef0": p.coef0, "tol": p.validation_tolerance, "shrinking": bool(p.shrinking),
+        "kernel": kernel.label, "tol": p.validation_tolerance, "shrinking": bool(p.shrinking),
         "solver": p.solver, "cache_size": "auto" if p.cache is None else p.cache,
     }  # fmt: skip
-    if kernel.label not in _WITHOUT_GAMMA:
-        chosen["gamma"] = kernel.gamma
-    if kernel.label == "poly":
-        chosen["degree"] = p.degree
+    chosen |= {name: getattr(kernel, name) for name in kernel.uses}
     y: Any = samples.y
     if p.is_classifier:
         order, y = problem.class_numbers()

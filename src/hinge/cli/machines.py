@@ -191,7 +191,7 @@ class Plan:
 
 def _vectors(trainer: Trainer, places: Index) -> Any:
     rows = trainer.rows[places]
-    return sp.csr_matrix(dense_columns(rows, np.array([0]))) if trainer.kernel.label == "precomputed" else rows
+    return sp.csr_matrix(dense_columns(rows, np.array([0]))) if trainer.kernel.is_precomputed else rows
 
 
 def group_classes(labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[NDArray[np.intp]]]:

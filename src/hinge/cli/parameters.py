@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hinge.cli.options import Parsed
 from hinge.io.models.libsvm_model import CLASSIFIERS, KERNEL_TYPES, MOST_DEGREE, REGRESSIONS, SVM_TYPES, SvmType
-from hinge.kernel.kernels import Kernel
+from hinge.kernel.kernels import Kernel, kind_of
 
 _MEGABYTE = 2**20
 
@@ -91,10 +91,9 @@ class Parameters:
     def kernel(self, max_index: int) -> Kernel:
         """Return the kernel; gamma defaults to 1 / (largest index)."""
         name = list(KERNEL_TYPES.values())[self.kernel_number]
-        if name in ("linear", "precomputed"):
-            return Kernel(name)
         gamma = self.gamma or (1.0 / max_index if max_index > 0 else 0.0)
-        return Kernel(name, gamma=gamma, coef0=self.coef0, degree=self.degree if name == "poly" else 3)
+        given: dict[str, Any] = {"gamma": gamma, "coef0": self.coef0, "degree": self.degree}
+        return Kernel(name, **{key: given[key] for key in kind_of(name).uses})
 
     def complaint(self, labels: NDArray[np.int64]) -> str | None:
         """Return LIBSVM's message about what is wrong with them, if anything is (``svm_check_parameter``)."""
@@ -102,12 +101,12 @@ class Parameters:
             return "unknown svm type"
         if not 0 <= self.kernel_number < len(KERNEL_TYPES):
             return "unknown kernel type"
-        kernel = list(KERNEL_TYPES)[self.kernel_number]
+        uses = kind_of(list(KERNEL_TYPES.values())[self.kernel_number]).uses
         uses_cost = self.svm_type in ("c_svc", "epsilon_svr", "nu_svr")
         uses_nu = self.svm_type in ("nu_svc", "one_class", "nu_svr")
         checks = (
-            (kernel in ("polynomial", "rbf", "sigmoid") and (self.gamma or 0.0) < 0, "gamma < 0"),
-            (kernel == "polynomial" and self.degree < 0, "degree of polynomial kernel < 0"),
+            ("gamma" in uses and (self.gamma or 0.0) < 0, "gamma < 0"),
+            ("degree" in uses and self.degree < 0, "degree of polynomial kernel < 0"),
             (self.cache is not None and self.cache <= 0, "cache_size <= 0"),
             (self.tolerance <= 0, "eps <= 0"),
             (uses_cost and self.cost <= 0, "C <= 0"),
@@ -117,7 +116,7 @@ class Parameters:
             (self.probability not in (0, 1), "probability != 0 and probability != 1"),
             (self.svm_type == "nu_svc" and not _is_feasible(self.nu, labels), "specified nu is infeasible"),
             # LIBSVM goes on in these cases.
-            (kernel == "polynomial" and self.degree > MOST_DEGREE, f"degree of polynomial kernel > {MOST_DEGREE}"),
+            ("degree" in uses and self.degree > MOST_DEGREE, f"degree of polynomial kernel > {MOST_DEGREE}"),
             (self.is_classifier and any(weight < 0 for _, weight in self.weights), "weight < 0"),
         )
         return next((message for is_wrong, message in checks if is_wrong), None)

@@ -27,6 +27,9 @@ class BitSamples(Samples):
     def _compute_norms(self, dtype: Any) -> NDArray[np.float64]:
         return np.bitwise_count(self.words).sum(axis=0, dtype=np.float64)
 
+    def absolute_sums(self) -> NDArray[np.float64]:
+        return self._compute_norms(np.float64)
+
     def panel(self, index: Index, dtype: Any) -> NDArray[np.uint64]:
         return np.ascontiguousarray(self.words[:, index].T)
 

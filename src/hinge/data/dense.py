@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hinge.arrays import FeatureRows, Floats, Index
 from hinge.data import products
-from hinge.data.samples import DIFFERENCE, READ_ROWS, Samples, Statistic
+from hinge.data.samples import KINDS, READ_ROWS, Samples, Statistic
 
 # Panels of few rows are compared in pieces of so many multiply-adds. BLAS has a way for small products that spares
 # it from rearranging the columns first: two rows of MNIST take half the time.
@@ -52,6 +52,11 @@ class DenseSamples(Samples):
             products.dense_norms(self.rows, self._center_or_zero, norms)
         return norms
 
+    def absolute_sums(self) -> NDArray[np.float64]:
+        parts = range(0, self.n, READ_ROWS)
+        sums = [np.abs(self.rows[k : k + READ_ROWS]).sum(axis=1, dtype=np.float64) for k in parts]
+        return np.concatenate(sums) if sums else np.zeros(0)
+
     def panel(self, index: Index, dtype: Any) -> Floats:
         if dtype == np.float32:
             return self._in_single()[index]
@@ -66,7 +71,7 @@ class DenseSamples(Samples):
                 for first in range(0, len(columns), width):
                     np.matmul(panel, columns[first : first + width].T, out=out[:, first : first + width])
         else:
-            products.dense_differences(DIFFERENCE[statistic], panel, columns, out)
+            products.dense_differences(KINDS[statistic], panel, columns, out)
 
     def take(self, index: Index, dtype: Any) -> DenseSamples:
         if dtype == np.float64:  # as they were given, so that they can be compared exactly

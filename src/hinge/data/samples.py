@@ -18,7 +18,7 @@ from hinge.arrays import FeatureRows, Floats, Index
 Statistic = Literal["dot", "l1", "l2", "chi2", "value"]
 
 # How the compiled loops number the statistics that are sums over features.
-DIFFERENCE = {"l1": 1, "l2": 2, "chi2": 3}
+KINDS: dict[Statistic, int] = {"dot": 0, "l1": 1, "l2": 2, "chi2": 3}
 
 # Rows converted at once while the data is read, so that no second full copy ever exists.
 READ_ROWS = 4096
@@ -52,6 +52,7 @@ class Samples(ABC):
 
     def __init__(self) -> None:
         self._norms: dict[Any, Floats] = {}
+        self._sums: dict[Any, Floats] = {}
 
     def squared_norms(self, dtype: Any) -> Floats:
         """Return the squared norm of every sample as comparisons in ``dtype`` see it."""
@@ -60,6 +61,20 @@ class Samples(ABC):
             with np.errstate(over="ignore"):  # whoever needs them looks whether they are finite
                 self._norms[dtype] = self._compute_norms(dtype).astype(dtype, copy=False)
         return self._norms[dtype]
+
+    def norms(self, statistic: Statistic, dtype: Any) -> Floats:
+        """Return the statistic of every sample with zero (of dot products with itself): ‖x‖² or Σ|x|."""
+        if statistic not in ("l1", "chi2"):
+            return self.squared_norms(dtype)
+        dtype = np.dtype(dtype)
+        if dtype not in self._sums:
+            with np.errstate(over="ignore"):
+                self._sums[dtype] = self.absolute_sums().astype(dtype, copy=False)
+        return self._sums[dtype]
+
+    def absolute_sums(self) -> NDArray[np.float64]:
+        """Return Σ|x| over the features of every sample; 0 where there are no features."""
+        return np.zeros(self.n)
 
     @abstractmethod
     def _compute_norms(self, dtype: Any) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hinge.arrays import FeatureRows, Floats, Index
 from hinge.data import products
-from hinge.data.samples import DIFFERENCE, Samples, Statistic
+from hinge.data.samples import KINDS, Samples, Statistic
 from hinge.runtime.memory import aligned
 
 # A multiply-add of sparse samples waits for the second-level cache: it takes as long as so many of dense ones.
@@ -110,9 +110,9 @@ class SparseSamples(Samples):
         if statistic == "dot":
             products.sparse_dots(*csr, *panel, start, out)
         elif statistic == "l2" or self.is_far_from_zero:
-            products.sparse_differences_one_by_one(DIFFERENCE[statistic], *csr, *panel, start, out)
+            products.sparse_differences_one_by_one(KINDS[statistic], *csr, *panel, start, out)
         else:
-            products.sparse_differences(DIFFERENCE[statistic], *csr, *panel, start, out)
+            products.sparse_differences(KINDS[statistic], *csr, *panel, start, out)
 
     def combine(self, index: Index, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the weight vector ``Xᵀ coefficients`` of the samples ``index``."""
@@ -141,9 +141,8 @@ class SparseSamples(Samples):
         return self.indptr, self.indices, self._original
 
     def absolute_sums(self) -> NDArray[np.float64]:
-        """Return Σ|x| over the features of every sample."""
-        sums = np.concatenate([[0.0], np.cumsum(np.abs(self._original), dtype=np.float64)])
-        return sums[self.indptr[1:]] - sums[self.indptr[:-1]]
+        rows = np.repeat(np.arange(self.n), np.diff(self.indptr))
+        return np.bincount(rows, np.abs(self._original), self.n).astype(np.float64, copy=False)
 
     def take(self, index: Index, dtype: Any) -> SparseSamples:
         values = self.values.get(np.dtype(dtype), self._original)

@@ -38,7 +38,7 @@ from hinge.estimators.inputs import (
     thread_count,
 )
 from hinge.kernel.gram import Gram
-from hinge.kernel.kernels import KERNELS, Kernel
+from hinge.kernel.kernels import KERNELS, Kernel, kind_of
 from hinge.model import Model
 from hinge.report import Report
 from hinge.runtime import interrupt
@@ -243,7 +243,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         if callable(self.kernel):
             self._gamma = 0.0
             return Kernel(RowKernel(self.kernel, is_opaque=getattr(data.X, "dtype", np.dtype(float)).kind == "O"))
-        uses_gamma = self.kernel not in ("precomputed", "linear")
+        uses_gamma = "gamma" in kind_of(self.kernel).uses
         self._gamma = resolve_gamma(self.gamma, data.X, data.weights) if uses_gamma else 0.0
         return Kernel(self.kernel, gamma=self._gamma, coef0=float(self.coef0), degree=int(self.degree))
 

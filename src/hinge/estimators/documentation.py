@@ -5,22 +5,27 @@ from __future__ import annotations
 import re
 from typing import TypeVar
 
+from hinge.kernel.kernels import FORMULAS, KERNELS
+
 T = TypeVar("T", bound=type)
 
+_KERNELS = "\n".join(f"    - {line}" for line in FORMULAS)
+
 PARAMETERS = {
-    "kernel": """\
-kernel : {"linear", "poly", "rbf", "sigmoid", "laplacian", "chi2", "precomputed"} or callable, default="rbf"
-    ``"linear"`` x·y; ``"poly"`` (γ x·y + coef0)^degree; ``"rbf"`` exp(−γ‖x − y‖²); ``"sigmoid"``
-    tanh(γ x·y + coef0); ``"laplacian"`` exp(−γ Σ|x − y|); ``"chi2"`` exp(−γ Σ(x − y)²/(x + y)) for features that
-    are not negative; ``"precomputed"``: X is the kernel matrix. A function takes two sets of samples and returns
-    the matrix of their kernel values; it is asked for the rows that are needed, when they are needed.
+    "kernel": f"""\
+kernel : {{{", ".join(f'"{name}"' for name in KERNELS)}}} or callable, default="rbf"
+    One of these names, or a function of two sets of samples that returns the matrix of their kernel values; it is
+    asked for the rows that are needed, when they are needed.
+
+{_KERNELS}
+
 degree : int, default=3
-    Degree of the polynomial kernel.
-gamma : {"scale", "auto"} or float, default="scale"
+    Exponent above.
+gamma : {{"scale", "auto"}} or float, default="scale"
     γ above. ``"scale"`` is 1 / (n_features · variance of X), where each sample counts by its weight; ``"auto"``
     is 1 / n_features.
 coef0 : float, default=0.0
-    Constant of the polynomial and the sigmoid kernel.""",
+    Constant above.""",
     "shrinking": """\
 shrinking : bool, default=True
     Set aside samples that look settled, and come back to them before convergence is declared. The answer is

@@ -19,8 +19,8 @@ from hinge.estimators.one_class import OneClassSVM
 from hinge.estimators.regression import SVR, NuSVR
 from hinge.estimators.svc import SVC
 from hinge.io.budget import Budget
-from hinge.io.models.libsvm_model import CLASSIFIERS, KERNEL_TYPES, LibsvmModel, SvmType
-from hinge.io.models.libsvm_text import ModelFileError, read_libsvm_model, write_libsvm_model
+from hinge.io.models.libsvm_model import CLASSIFIERS, LibsvmModel, SvmType
+from hinge.io.models.libsvm_text import ModelFileError, kernel_type_of, read_libsvm_model, write_libsvm_model
 from hinge.model import Model
 from hinge.training.multiclass import by_opponent, duels
 
@@ -126,8 +126,7 @@ def _to_libsvm(estimator: Any) -> LibsvmModel:
     model: Model | None = getattr(estimator, "_model", None)
     if model is None:
         raise ModelFileError(f"this {type(estimator).__name__} is not fitted yet; call fit first")
-    if model.kernel.label not in KERNEL_TYPES.values():
-        raise ModelFileError(f"LIBSVM's format has no {model.kernel.label} kernel")
+    kernel_type_of(model.kernel)  # or there is nothing to write
     vectors = _indexed(model)
     if svm_type in CLASSIFIERS:
         return _classifier_to_libsvm(estimator, svm_type, model, vectors)
@@ -142,7 +141,7 @@ def _to_libsvm(estimator: Any) -> LibsvmModel:
 
 def _indexed(model: Model) -> Any:
     """Return the support vectors with LIBSVM's indices: from 1, or the serial number under index 0."""
-    if model.kernel.label == "precomputed":
+    if model.kernel.is_precomputed:
         return sp.csr_matrix((model.support + 1.0)[:, None])
     rows = sp.csr_matrix(model.support_vectors)
     return sp.csr_matrix((rows.data, rows.indices + 1, rows.indptr), shape=(rows.shape[0], rows.shape[1] + 1))
@@ -197,7 +196,7 @@ def _to_estimator(model: LibsvmModel, n_features: int | None) -> Any:
     estimator.support_ = trained.support.astype(np.int32)
     estimator.support_vectors_ = trained.support_vectors
     estimator.n_features_in_ = width
-    estimator.shape_fit_ = (width if kernel.label == "precomputed" else len(support), width)
+    estimator.shape_fit_ = (width if kernel.is_precomputed else len(support), width)
     estimator.fit_status_ = 0
     return estimator
 
@@ -205,7 +204,7 @@ def _to_estimator(model: LibsvmModel, n_features: int | None) -> Any:
 def _columns_of(model: LibsvmModel, n_features: int | None) -> tuple[Any, NDArray[np.int64], int]:
     """Return support vectors, their places and the number of columns of X, as estimators count them."""
     n = model.coefficients.shape[1]
-    if model.kernel.label == "precomputed":
+    if model.kernel.is_precomputed:
         support = model.serials() - 1
         least = int(support.max(initial=-1)) + 1
         rows: Any = np.empty((n, 0))
@@ -218,7 +217,7 @@ def _columns_of(model: LibsvmModel, n_features: int | None) -> tuple[Any, NDArra
     width = least if n_features is None else n_features
     if width < least:
         raise ModelFileError(f"n_features is {n_features}, but index {least} occurs")
-    if model.kernel.label != "precomputed":
+    if not model.kernel.is_precomputed:
         shape = (n, width)
         rows = sp.csr_matrix((matrix.data, matrix.indices - 1, matrix.indptr), shape=shape)
         if 4 * rows.nnz >= n * width:

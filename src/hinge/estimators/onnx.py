@@ -78,34 +78,65 @@ class _Graph:
     def decisions(self) -> Any:
         """Decision values, one column a machine."""
         model = self.machine._model
-        label = model.kernel.label
-        if label == "callable":
-            raise NotImplementedError("a kernel function of your own cannot be converted to ONNX")
         coefficients, intercepts = _dense(model.coefficients).T, self.constant(model.intercepts)
-        if label == "linear":
-            weights = self.constant(_dense(model.weights()).T)
-            return self.node(OnnxAdd, self.node(OnnxMatMul, self.X, weights), intercepts)
-        if label == "precomputed":
+        if model.kernel.is_linear:
+            product = self.node(OnnxMatMul, self.X, self.constant(_dense(model.weights()).T))
+        elif model.kernel.is_precomputed:
             spread = np.zeros((self.machine.shape_fit_[0], coefficients.shape[1]))
             spread[model.support] = coefficients
-            return self.node(OnnxAdd, self.node(OnnxMatMul, self.X, self.constant(spread)), intercepts)
-        product = self.node(OnnxMatMul, self._kernel(model), self.constant(coefficients))
+            product = self.node(OnnxMatMul, self.X, self.constant(spread))
+        else:
+            product = self.node(OnnxMatMul, self._values(model), self.constant(coefficients))
         return self.node(OnnxAdd, product, intercepts)
 
-    def _kernel(self, model: Any) -> Any:
-        kernel, vectors = model.kernel, _dense(model.support_vectors).astype(np.float64)
-        if kernel.label == "rbf":
-            return self._decay(self._squared_distances(vectors), kernel.gamma)
-        if kernel.label in ("laplacian", "chi2"):
-            return self._decay(self._sum_of_differences(kernel.label, vectors), kernel.gamma)
-        product = self.node(OnnxMatMul, self.X, self.constant(kernel.gamma * vectors.T))
-        shifted = self.node(OnnxAdd, product, self.constant(kernel.coef0))
-        if kernel.label == "sigmoid":
-            return self.node(OnnxTanh, shifted)
-        return self.node(OnnxPow, shifted, self.constant(kernel.degree))
+    def _values(self, model: Any) -> Any:
+        """Kernel values of X with the support vectors, by the kernel's own expression."""
+        kernel = model.kernel
+        if not kernel.has_features:
+            return kernel.expression(self, None, None, None)  # which says why there is none
+        vectors = _dense(model.support_vectors).astype(np.float64)
+        statistic = kernel.by_differences or kernel.statistic
+        compared = _Terms(self, self._compare(statistic, vectors), vectors if statistic == "dot" else None)
+        norms, others = self._norms(kernel.statistic, vectors) if kernel.takes_norms else (None, None)
+        return kernel.expression(self, compared, norms, others).node
 
-    def _decay(self, distances: Any, gamma: float) -> Any:
-        return self.node(OnnxExp, self.node(OnnxMul, distances, self.constant(-gamma)))
+    def exp(self, x: _Terms) -> _Terms:
+        """As NumPy's."""
+        return _Terms(self, self.node(OnnxExp, x.node))
+
+    def tanh(self, x: _Terms) -> _Terms:
+        """As NumPy's."""
+        return _Terms(self, self.node(OnnxTanh, x.node))
+
+    def maximum(self, x: _Terms, y: float) -> _Terms:
+        """As NumPy's."""
+        return _Terms(self, self.node(OnnxMax, x.node, self.constant(max(y, np.finfo(self.dtype).tiny))))
+
+    def _compare(self, statistic: str, vectors: Any) -> Any:
+        """Compare X with support vectors, as `Samples.compare` does."""
+        if statistic == "dot":
+            return self.node(OnnxMatMul, self.X, self.constant(vectors.T))
+        if statistic == "l2":
+            return self._squared_distances(vectors)
+        X = self.node(OnnxUnsqueeze, self.X, np.array([1], np.int64))
+        others = self.constant(vectors[None, :, :])
+        difference = self.node(OnnxSub, X, others)
+        if statistic == "l1":
+            terms = self.node(OnnxAbs, difference)
+        elif statistic == "chi2":  # 0/0 counts as 0: the numerator is 0 wherever the sum is
+            sums = self.node(OnnxMax, self.node(OnnxAdd, X, others), self.constant(np.finfo(self.dtype).tiny))
+            terms = self.node(OnnxDiv, self.node(OnnxMul, difference, difference), sums)
+        else:
+            raise NotImplementedError(f"comparisons by {statistic!r} cannot be converted to ONNX")
+        return self.node(OnnxReduceSum, terms, np.array([2], np.int64), keepdims=0)
+
+    def _norms(self, statistic: str, vectors: Any) -> tuple[_Terms, _Terms]:
+        """Norms of X as a column and of the support vectors as a row, as `Samples.norms` defines them."""
+        is_square = statistic in ("dot", "l2")
+        terms = self.node(OnnxMul, self.X, self.X) if is_square else self.node(OnnxAbs, self.X)
+        own = self.node(OnnxMatMul, terms, self.constant(np.ones((vectors.shape[1], 1))))
+        others = (vectors**2 if is_square else np.abs(vectors)).sum(axis=1)
+        return _Terms(self, own), _Terms(self, self.constant(others[None, :]))
 
     def _squared_distances(self, vectors: Any) -> Any:
         center = vectors.mean(axis=0)  # distances stay, products become small
@@ -118,16 +149,34 @@ class _Graph:
         total = self.node(OnnxAdd, self.node(OnnxAdd, own, cross), norms)
         return self.node(OnnxMax, total, self.constant(0.0))
 
-    def _sum_of_differences(self, label: str, vectors: Any) -> Any:
-        X = self.node(OnnxUnsqueeze, self.X, np.array([1], np.int64))
-        others = self.constant(vectors[None, :, :])
-        difference = self.node(OnnxSub, X, others)
-        if label == "laplacian":
-            terms = self.node(OnnxAbs, difference)
-        else:  # 0/0 counts as 0: the numerator is 0 wherever the sum is
-            sums = self.node(OnnxMax, self.node(OnnxAdd, X, others), self.constant(np.finfo(self.dtype).tiny))
-            terms = self.node(OnnxDiv, self.node(OnnxMul, difference, difference), sums)
-        return self.node(OnnxReduceSum, terms, np.array([2], np.int64), keepdims=0)
+
+class _Terms:
+    """A node with the signs of arithmetic, for `Kernel.expression`."""
+
+    def __init__(self, graph: _Graph, node: Any, vectors: Any = None) -> None:
+        self.graph, self.node = graph, node
+        self._vectors = vectors  # where these are dot products with them
+
+    def _with(self, operation: Any, other: Any) -> _Terms:
+        right = other.node if isinstance(other, _Terms) else self.graph.constant(other)
+        return _Terms(self.graph, self.graph.node(operation, self.node, right))
+
+    def __add__(self, other: Any) -> _Terms:
+        return self._with(OnnxAdd, other)
+
+    def __sub__(self, other: Any) -> _Terms:
+        return self._with(OnnxSub, other)
+
+    def __mul__(self, other: Any) -> _Terms:
+        if self._vectors is not None:  # onnxruntime would make one node of both, with the factor in float32
+            return _Terms(self.graph, self.graph._compare("dot", other * self._vectors))
+        return self._with(OnnxMul, other)
+
+    def __truediv__(self, other: Any) -> _Terms:
+        return self._with(OnnxDiv, other)
+
+    def __pow__(self, other: Any) -> _Terms:
+        return self._with(OnnxPow, other)
 
 
 def _dense(matrix: Any) -> Any:

@@ -151,7 +151,7 @@ class Gram:
         self.n = samples.n
         self.statistic = statistic
         self._tiles = Tiles(samples, kernel, dtype, statistic)
-        self.through_weights = kernel.label == "linear" and isinstance(samples, DenseSamples | SparseSamples)
+        self.through_weights = kernel.is_linear and isinstance(samples, DenseSamples | SparseSamples)
         self.is_cheap = samples.cost <= CHEAP_COST
         self.magnitude = float(np.abs(self.diagonal).max())
         self.lengths = np.sqrt(np.abs(self.diagonal))
@@ -327,7 +327,7 @@ class Gram:
             index = places
         elif places is not None:
             index = places[index]
-        statistic: Statistic = "l2" if sharp and source.kernel.label == "rbf" else source.statistic
+        statistic = (source.kernel.by_differences if sharp else None) or source.statistic
         if statistic not in source._sizes:
             source._sizes[statistic] = sizes_of(source.samples, source.kernel, statistic, source.diagonal)
         sizes = source._sizes[statistic] if index is None else source._sizes[statistic][index]

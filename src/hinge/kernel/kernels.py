@@ -1,150 +1,220 @@
-"""Kernels: small values that turn comparisons of samples into kernel values, in place, tile by tile."""
+"""The kernels: each is a class with all that is asked of it, beside the compiled functions of its tiles.
+
+Nothing else in the library lists them. `Kernel` says what a class may state, CONTRIBUTING.md how to add one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from hinge.arrays import Floats
-from hinge.data.given import CalledKernel
 from hinge.data.samples import Samples, Statistic
-from hinge.data.storage import as_samples, given_gram
-from hinge.data.structure import canonical
+from hinge.kernel.base import KINDS, Kernel, kind_of
+from hinge.kernel.double_double import add, divide, exponential, multiply
 from hinge.kernel.exponential import exp32, exp64
-from hinge.runtime.jit import compiled_exactly
+from hinge.runtime.jit import compiled_exactly, compiled_literally
 
-KERNELS = ("linear", "poly", "rbf", "sigmoid", "laplacian", "chi2", "precomputed")
+__all__ = ["FORMULAS", "KERNELS", "Kernel", "kind_of"]
 
-_STATISTIC: dict[str, Statistic] = {"laplacian": "l1", "chi2": "chi2", "precomputed": "value", "callable": "value"}
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """A kernel function with its parameters.
-
-    Parameters
-    ----------
-    name : str or callable
-        ``"linear"`` x·y; ``"poly"`` (γ x·y + c)^d; ``"rbf"`` exp(−γ‖x − y‖²); ``"sigmoid"`` tanh(γ x·y + c);
-        ``"laplacian"`` exp(−γ Σ|x − y|); ``"chi2"`` exp(−γ Σ(x − y)²/(x + y)) for features that are not
-        negative; ``"precomputed"``: the data *is* the kernel matrix. A callable takes two sets of rows and
-        returns the matrix of their kernel values.
-    gamma : float
-        γ above.
-    coef0 : float
-        c above.
-    degree : int
-        d above.
-
-    Examples
-    --------
-    >>> Kernel("rbf", gamma=0.5).matrix(np.array([[0.0], [1.0]])).round(4)
-    array([[1.    , 0.6065],
-           [0.6065, 1.    ]])
-    """
-
-    name: str | Callable[[Any, Any], Any]
-    gamma: float = 1.0
-    coef0: float = 0.0
-    degree: int = 3
-
-    def __post_init__(self) -> None:
-        if not callable(self.name) and self.name not in KERNELS:
-            known = ", ".join(KERNELS)
-            raise ValueError(f"unknown kernel {self.name!r}; known are {known}, or a function of two sets of rows")
-        if not (np.isfinite(self.gamma) and self.gamma >= 0):
-            raise ValueError(f"gamma must be a finite number that is not negative, got {self.gamma}")
-        if not np.isfinite(self.coef0):
-            raise ValueError(f"coef0 must be finite, got {self.coef0}")
-        if self.degree < 0 or self.degree != int(self.degree):
-            raise ValueError(f"degree must be a whole number that is not negative, got {self.degree}")
-
-    @property
-    def label(self) -> str:
-        """The kernel's name, "callable" for a function."""
-        return self.name if isinstance(self.name, str) else "callable"
-
-    @property
-    def statistic(self) -> Statistic:
-        """What two samples are compared by."""
-        return _STATISTIC.get(self.label, "dot")
-
-    @property
-    def decays(self) -> bool:
-        """Whether the kernel is e^(−γd) of some distance d."""
-        return self.label in ("rbf", "laplacian", "chi2")
-
-    @property
-    def is_positive(self) -> bool:
-        """Whether the kernel is known to be positive semi-definite, so that it has a weight vector."""
-        if self.label == "poly":
-            return self.coef0 >= 0
-        return self.label in ("linear", "rbf", "laplacian", "chi2")
-
-    def store(self, X: Any, skip_zeros: bool = True) -> Samples:
-        """Choose the storage in which this kernel compares the rows of X; see `as_samples` for ``skip_zeros``."""
-        if self.label == "precomputed":
-            return given_gram(X)
-        if callable(self.name):
-            rows = X if hasattr(X, "shape") else np.asarray(X)
-            rows = canonical(rows) if sp.issparse(rows) else rows
-            return CalledKernel(rows, self.name, np.arange(rows.shape[0]))
-        # A weight vector needs the features themselves.
-        samples = as_samples(X, pack=self.label != "linear", skip_zeros=skip_zeros)
-        self.check(samples)
-        return samples
-
-    def check(self, samples: Samples) -> None:
-        """Raise ValueError if this kernel is not defined for the samples."""
-        if self.label == "chi2" and samples.has_negatives():
-            raise ValueError("the chi2 kernel needs features that are not negative; shift or rescale X first")
-
-    def apply(self, tile: Floats, row_norms: Floats, column_norms: Floats, from_distance: bool = False) -> None:
-        """Turn the comparisons in ``tile`` into kernel values, in place.
-
-        ``from_distance``: the comparisons of an RBF kernel are squared distances, not dot products.
-        """
-        label, kind = self.label, tile.dtype.type
-        gamma, coef0 = kind(self.gamma), kind(self.coef0)
-        if label in ("laplacian", "chi2") or from_distance:
-            _decay(tile, gamma)
-        elif label == "rbf":
-            _rbf(tile, row_norms, column_norms, gamma)
-        elif label == "poly":
-            _poly(tile, gamma, coef0, int(self.degree))
-        elif label == "sigmoid":
-            _sigmoid(tile, gamma, coef0)
-
-    def of_self(self, samples: Samples) -> NDArray[np.float64]:
-        """Return k(x, x) for every sample, in double precision."""
-        if self.decays:
-            return np.ones(samples.n)
-        tile = samples.diagonal_statistic(self.statistic).reshape(-1, 1)
-        no_norms = np.zeros(1)
-        with np.errstate(over="ignore"):
-            self.apply(tile, no_norms, no_norms)
-        return tile.ravel()
-
-    def matrix(self, X: Any) -> NDArray[np.float64]:
-        """Return the whole kernel matrix of X in double precision, for small data and for tests."""
-        samples = self.store(X)
-        everyone = np.arange(samples.n)
-        tile = np.empty((samples.n, samples.n))
-        samples.compare(self.statistic, samples.panel(everyone, np.float64), 0, samples.n, tile)
-        norms = samples.squared_norms(np.float64)
-        self.apply(tile, norms, norms)
-        return tile
+Vector = NDArray[np.float64]
 
 
 @compiled_exactly
 def _exp(like: Any, x: Any) -> Any:
     # The type of `like` is known when this is compiled, so that only one branch remains.
     return exp32(x) if like.itemsize == 4 else exp64(x)
+
+
+class _Compared(Kernel):
+    """A kernel whose values are the comparisons themselves."""
+
+    def apply(self, tile: Floats, row_norms: Floats, column_norms: Floats, statistic: Statistic) -> None:
+        pass
+
+    def sharpen(self, high: Any, low: Any, row_norms: Any, column_norms: Any) -> None:
+        pass
+
+
+# ---------------------------------------------------------------------- functions of the dot product
+
+
+class Linear(_Compared, name="linear"):
+    formula = "x·y"
+    is_linear = True
+
+    @property
+    def is_positive(self) -> bool:
+        return True
+
+    def expression(self, xp: Any, compared: Any, norms: Any, others: Any) -> Any:
+        return compared
+
+    def reach(self, products: Vector) -> tuple[Vector, Vector]:
+        return products, products
+
+
+class Poly(Kernel, name="poly"):
+    formula = "(γ x·y + coef0)^degree"
+    uses = ("gamma", "degree", "coef0")
+
+    @property
+    def is_positive(self) -> bool:
+        return self.coef0 >= 0
+
+    def apply(self, tile: Floats, row_norms: Floats, column_norms: Floats, statistic: Statistic) -> None:
+        kind = tile.dtype.type
+        _poly(tile, kind(self.gamma), kind(self.coef0), int(self.degree))
+
+    def sharpen(self, high: Any, low: Any, row_norms: Any, column_norms: Any) -> None:
+        _sharp_poly(high, low, self.gamma, self.coef0, int(self.degree))
+
+    def expression(self, xp: Any, compared: Any, norms: Any, others: Any) -> Any:
+        return (compared * self.gamma + self.coef0) ** self.degree
+
+    @property
+    def amplification(self) -> float:
+        return float(max(self.degree, 1))
+
+    def sizes(self, samples: Samples, diagonal: Vector) -> Vector:
+        return _base(self, samples) ** (self.degree / 2)
+
+    def reach(self, products: Vector) -> tuple[Vector, Vector]:
+        values = (self.gamma * products + abs(self.coef0)) ** self.degree
+        return values, self.degree * values
+
+
+@compiled_exactly
+def _poly(tile: Any, gamma: Any, coef0: Any, degree: int) -> None:
+    base = np.empty(tile.shape[1], tile.dtype)
+    for w in range(tile.shape[0]):
+        row = tile[w]
+        for t in range(row.shape[0]):
+            base[t] = gamma * row[t] + coef0
+            row[t] = tile.dtype.type(1)
+        for _ in range(degree):
+            for t in range(row.shape[0]):
+                row[t] *= base[t]
+
+
+@compiled_literally
+def _sharp_poly(high: Any, low: Any, gamma: float, coef0: float, degree: int) -> None:
+    for w in range(high.shape[0]):
+        for t in range(high.shape[1]):
+            z = add(multiply((high[w, t], low[w, t]), (gamma, 0.0)), (coef0, 0.0))
+            value = (1.0, 0.0)
+            for _ in range(degree):
+                value = multiply(value, z)
+            high[w, t], low[w, t] = value
+
+
+def _base(kernel: Kernel, samples: Samples) -> Vector:
+    """γ‖x‖² + |c| of every sample."""
+    return kernel.gamma * samples.squared_norms(np.float64).astype(np.float64) + abs(kernel.coef0)
+
+
+class Sigmoid(Kernel, name="sigmoid"):
+    formula = "tanh(γ x·y + coef0)"
+    uses = ("gamma", "coef0")
+
+    def apply(self, tile: Floats, row_norms: Floats, column_norms: Floats, statistic: Statistic) -> None:
+        kind = tile.dtype.type
+        _sigmoid(tile, kind(self.gamma), kind(self.coef0))
+
+    def sharpen(self, high: Any, low: Any, row_norms: Any, column_norms: Any) -> None:
+        _sharp_sigmoid(high, low, self.gamma, self.coef0)
+
+    def expression(self, xp: Any, compared: Any, norms: Any, others: Any) -> Any:
+        return xp.tanh(compared * self.gamma + self.coef0)
+
+    def sizes(self, samples: Samples, diagonal: Vector) -> Vector:
+        return np.sqrt(1.0 + _base(self, samples))
+
+    def reach(self, products: Vector) -> tuple[Vector, Vector]:
+        inner = self.gamma * products + abs(self.coef0)
+        return np.minimum(inner, 1.0), inner
+
+
+@compiled_exactly
+def _sigmoid(tile: Any, gamma: Any, coef0: Any) -> None:
+    one = tile.dtype.type(1)
+    for w in range(tile.shape[0]):
+        row = tile[w]
+        for t in range(row.shape[0]):
+            z = gamma * row[t] + coef0
+            e = _exp(tile, -abs(z + z))  # tanh|z| = (1 − e^−2|z|) / (1 + e^−2|z|)
+            value = (one - e) / (one + e)
+            row[t] = value if z >= 0 else -value
+
+
+@compiled_literally
+def _sharp_sigmoid(high: Any, low: Any, gamma: float, coef0: float) -> None:
+    for w in range(high.shape[0]):
+        for t in range(high.shape[1]):
+            z = add(multiply((high[w, t], low[w, t]), (gamma, 0.0)), (coef0, 0.0))
+            sign = -1.0 if z[0] < 0 else 1.0
+            e = exponential((-2.0 * sign * z[0], -2.0 * sign * z[1]))
+            value = divide(add((1.0, 0.0), (-e[0], -e[1])), add((1.0, 0.0), e))
+            high[w, t], low[w, t] = sign * value[0], sign * value[1]
+
+
+# ---------------------------------------------------------------------- functions of a distance
+
+
+class _Decaying(Kernel):
+    """e^(−γd) of a distance d."""
+
+    uses = ("gamma",)
+    decays = True
+
+    @property
+    def is_positive(self) -> bool:
+        return True
+
+    def apply(self, tile: Floats, row_norms: Floats, column_norms: Floats, statistic: Statistic) -> None:
+        _decay(tile, tile.dtype.type(self.gamma))
+
+    def sharpen(self, high: Any, low: Any, row_norms: Any, column_norms: Any) -> None:
+        _sharp_decay(high, low, self.gamma)
+
+    def expression(self, xp: Any, compared: Any, norms: Any, others: Any) -> Any:
+        return xp.exp(compared * -self.gamma)
+
+    def of_self(self, samples: Samples) -> Vector:
+        return np.ones(samples.n)
+
+
+@compiled_exactly
+def _decay(tile: Any, gamma: Any) -> None:
+    for w in range(tile.shape[0]):
+        row = tile[w]
+        for t in range(row.shape[0]):
+            row[t] = _exp(tile, -gamma * row[t])
+
+
+@compiled_literally
+def _sharp_decay(high: Any, low: Any, gamma: float) -> None:
+    for w in range(high.shape[0]):
+        for t in range(high.shape[1]):
+            z = multiply((high[w, t], low[w, t]), (gamma, 0.0))
+            high[w, t], low[w, t] = exponential((-z[0], -z[1]))
+
+
+class Rbf(_Decaying, name="rbf"):
+    formula = "exp(−γ‖x − y‖²)"
+    by_differences = "l2"
+    takes_norms = True
+
+    def apply(self, tile: Floats, row_norms: Floats, column_norms: Floats, statistic: Statistic) -> None:
+        if statistic == "dot":
+            _rbf(tile, row_norms, column_norms, tile.dtype.type(self.gamma))
+        else:
+            super().apply(tile, row_norms, column_norms, statistic)
+
+    def of_few_features(self, panel: Floats, features: Floats, tile: Floats) -> None:
+        _rbf_of_few_features(panel, features, tile.dtype.type(self.gamma), tile)
 
 
 @compiled_exactly
@@ -160,7 +230,7 @@ def _rbf(tile: Any, row_norms: Any, column_norms: Any, gamma: Any) -> None:
 
 
 @compiled_exactly
-def rbf_of_few_features(panel: Any, features: Any, gamma: Any, out: Any) -> None:
+def _rbf_of_few_features(panel: Any, features: Any, gamma: Any, out: Any) -> None:
     """RBF values of samples with few features, where a matrix product would cost more than it computes.
 
     ``panel[w]`` holds the features of a row and ``features[f]`` feature f of all columns, a multiple of four of
@@ -179,34 +249,43 @@ def rbf_of_few_features(panel: Any, features: Any, gamma: Any, out: Any) -> None
             row[t] = _exp(out, -gamma * row[t])
 
 
-@compiled_exactly
-def _decay(tile: Any, gamma: Any) -> None:
-    for w in range(tile.shape[0]):
-        row = tile[w]
-        for t in range(row.shape[0]):
-            row[t] = _exp(tile, -gamma * row[t])
+class Laplacian(_Decaying, name="laplacian"):
+    formula = "exp(−γ Σ|x − y|)"
+    statistic = "l1"
+    squares = False
 
 
-@compiled_exactly
-def _sigmoid(tile: Any, gamma: Any, coef0: Any) -> None:
-    one = tile.dtype.type(1)
-    for w in range(tile.shape[0]):
-        row = tile[w]
-        for t in range(row.shape[0]):
-            z = gamma * row[t] + coef0
-            e = _exp(tile, -abs(z + z))  # tanh|z| = (1 - e^-2|z|) / (1 + e^-2|z|)
-            value = (one - e) / (one + e)
-            row[t] = value if z >= 0 else -value
+class Chi2(_Decaying, name="chi2"):
+    formula = "exp(−γ Σ(x − y)²/(x + y)) for features that are not negative"
+    statistic = "chi2"
+    needs_nonnegative = True
 
 
-@compiled_exactly
-def _poly(tile: Any, gamma: Any, coef0: Any, degree: int) -> None:
-    base = np.empty(tile.shape[1], tile.dtype)
-    for w in range(tile.shape[0]):
-        row = tile[w]
-        for t in range(row.shape[0]):
-            base[t] = gamma * row[t] + coef0
-            row[t] = tile.dtype.type(1)
-        for _ in range(degree):
-            for t in range(row.shape[0]):
-                row[t] *= base[t]
+# ---------------------------------------------------------------------- values from elsewhere
+
+
+class Precomputed(_Compared, name="precomputed"):
+    formula = "X is the kernel matrix"
+    statistic = "value"
+    squares = False
+    is_precomputed = True
+    has_features = False
+
+
+class Called(_Compared, name="callable"):
+    statistic = "value"
+    squares = False
+    has_features = False
+
+    def expression(self, xp: Any, compared: Any, norms: Any, others: Any) -> Any:
+        raise NotImplementedError("a kernel function of your own cannot be converted to ONNX")
+
+
+#: The names of all kernels.
+KERNELS = tuple(name for name in KINDS if name != "callable")
+
+#: A line of documentation for each.
+FORMULAS = tuple(f'``"{name}"``: {KINDS[name].formula}' for name in KERNELS)
+
+if Kernel.__doc__:
+    Kernel.__doc__ = Kernel.__doc__.replace("%(kernels)s", "\n        - ".join(FORMULAS))

@@ -69,7 +69,7 @@ def store(X: Any, kernel: Kernel) -> Samples:
         samples = kernel.store(X, skip_zeros=False)
     if isinstance(samples, SparseSamples):
         samples.is_far_from_zero = _cancels_in_double(samples, kernel)
-    if kernel.label == "rbf" and isinstance(samples, DenseSamples):
+    if kernel.by_differences is not None and isinstance(samples, DenseSamples):
         samples = samples.centered()
     _refuse_overflow(samples, kernel)
     return samples
@@ -151,7 +151,7 @@ def _stored_alike(vectors: Any, queries: Any, kernel: Kernel) -> tuple[Samples, 
             return pair
     rows = [part.toarray() if is_sparse else part for part in (vectors, queries)]
     dense = DenseSamples(rows[0])
-    if kernel.label == "rbf":
+    if kernel.by_differences is not None:
         centered = dense.centered()
         if comparison_of(centered, kernel) == "dot":
             return centered, DenseSamples(rows[1], centered.center)
@@ -175,9 +175,7 @@ def error_in_single(
     values, terms = np.ones(vectors.n), rounding_terms(vectors, kernel)
     if not kernel.decays:
         with np.errstate(over="ignore"):
-            inner = kernel.gamma * np.sqrt(norms) * furthest + abs(kernel.coef0)
-            values = np.minimum(inner, 1.0) if kernel.label == "sigmoid" else inner**kernel.degree
-            terms = inner if kernel.label == "sigmoid" else kernel.degree * values
+            values, terms = kernel.reach(np.sqrt(norms) * furthest)
     sizes = np.abs(coefficients).max(axis=1, initial=0.0)
     largest_norm = max(float(norms.max(initial=0.0)), furthest**2)
     fits = _fits_single(vectors, kernel, largest_norm, max(float(values.max(initial=0.0)), float(terms.max())))
@@ -196,7 +194,9 @@ def error_in_single(
 
 def comparison_of(samples: Samples, kernel: Kernel) -> Statistic:
     """What samples are compared by: the kernel's statistic, or distances feature by feature."""
-    return "l2" if kernel.label == "rbf" and _cancels_in_double(samples, kernel) else kernel.statistic
+    if kernel.by_differences is not None and _cancels_in_double(samples, kernel):
+        return kernel.by_differences
+    return kernel.statistic
 
 
 def rounding_terms(samples: Samples, kernel: Kernel, of_dots: bool = False) -> NDArray[np.float64]:
@@ -208,7 +208,7 @@ def rounding_terms(samples: Samples, kernel: Kernel, of_dots: bool = False) -> N
     if not kernel.decays or isinstance(samples, BitSamples):
         return np.zeros(samples.n)
     with np.errstate(over="ignore"):
-        if kernel.label == "rbf":
+        if kernel.by_differences is not None:
             terms = 4 * kernel.gamma * _norms(samples, np.float64)
             # With z = √γ|x − y| the value changes by no more than 2z exp(−z²) < 1 times the change of z.
             return np.sqrt(terms) if has_few_features(samples) and not of_dots else terms
@@ -250,7 +250,9 @@ def _fits_single(samples: Samples, kernel: Kernel, largest_norm: float, largest_
     """Whether float32 holds everything on the way from the features to the kernel values."""
     if not (_holds(largest_norm) and _holds(largest_value)):
         return False
-    if kernel.label == "linear":
+    if kernel.is_ratio and not _holds(_smallest_norm(samples, kernel)):
+        return False
+    if not kernel.uses:
         return True
     # Squares below the smallest number are lost, of every feature.
     lost = kernel.gamma * samples.n_features * float(np.finfo(np.float32).tiny)
@@ -270,8 +272,13 @@ def _largest_norm(samples: Samples) -> float:
     return float(samples.squared_norms(np.float64).max(initial=0.0))
 
 
+def _smallest_norm(samples: Samples, kernel: Kernel) -> float:
+    norms = samples.norms(kernel.statistic, np.float64)
+    return float(norms[norms > 0].min()) if norms.any() else 0.0
+
+
 def _refuse_overflow(samples: Samples, kernel: Kernel) -> None:
-    if kernel.label in ("laplacian", "precomputed", "callable"):  # which square nothing
+    if not kernel.squares:
         return
     norms = samples.squared_norms(np.float64)
     if not np.isfinite(norms).all():

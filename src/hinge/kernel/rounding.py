@@ -2,10 +2,10 @@
 
 A kernel value computed in double precision is off by at most ``κ u sᵢ sⱼ``, where u is half a unit in the last
 place, κ counts the operations behind it, and the *size* s of a sample bounds what these operations meet: ‖x‖ for
-a linear kernel, (γ‖x‖² + |c|)^(d/2) for a polynomial one, 1 + 2γ‖x‖² where an RBF kernel takes the difference
-of norms and products, 1 where it sums up squared differences. Since also |k(xᵢ, xⱼ)| ≤ sᵢ sⱼ, a sum over support
-vectors is off by at most ``κ u sᵢ Σ |βⱼ| sⱼ``; with sᵢ + sⱼ − 1 in place of sᵢ sⱼ where they are sizes of an
-exponent's terms. That takes no kernel value, and for most data it is far below any tolerance.
+a linear kernel, (γ‖x‖² + |c|)^(d/2) for a polynomial one (`Kernel.sizes`), 1 + 2γ‖x‖² where an RBF kernel takes
+the difference of norms and products, 1 where it sums up squared differences. Since also |k(xᵢ, xⱼ)| ≤ sᵢ sⱼ,
+a sum over support vectors is off by at most ``κ u sᵢ Σ |βⱼ| sⱼ``; with sᵢ + sⱼ − 1 in place of sᵢ sⱼ where they
+are sizes of an exponent's terms. That takes no kernel value, and for most data it is far below any tolerance.
 """
 
 from __future__ import annotations
@@ -54,38 +54,24 @@ def sizes_of(samples: Samples, kernel: Kernel, statistic: Statistic, diagonal: V
     with np.errstate(over="ignore"):
         if isinstance(samples, GivenGram):
             return np.sqrt(samples.largest_values())
-        if kernel.label == "callable":
-            return np.sqrt(np.abs(diagonal))  # true of a positive kernel; others would have to be called for all
-        if kernel.label in ("laplacian", "chi2"):
-            if (
-                isinstance(samples, SparseSamples) and not samples.is_far_from_zero
-            ):  # sums of all features, of which the shared ones are taken off
-                return 1.0 + 2.0 * kernel.gamma * samples.absolute_sums()
+        if not kernel.decays:
+            return kernel.sizes(samples, diagonal)
+        if samples.is_exactly_compared:
             return np.ones(samples.n)
-        norms = samples.squared_norms(np.float64).astype(np.float64)
-        if kernel.label == "linear":
-            return np.sqrt(norms)
-        if kernel.label == "rbf":
-            if statistic == "l2" or samples.is_exactly_compared:
-                return np.ones(samples.n)
-            if has_few_features(samples):  # differences of centred features
-                return 1.0 + np.sqrt(kernel.gamma * norms)
-            return 1.0 + 2.0 * kernel.gamma * norms
-        base = kernel.gamma * norms + abs(kernel.coef0)
-        if kernel.label == "poly":
-            return base ** (kernel.degree / 2)
-        if kernel.label == "sigmoid":
-            return np.sqrt(1.0 + base)
-    raise ValueError(f"no bound on the rounding of the kernel {kernel.label!r} is known")
+        norms = samples.norms(statistic, np.float64).astype(np.float64)
+        if statistic == "dot":  # few features: differences of centred ones
+            of_few = has_few_features(samples)
+            return 1.0 + (np.sqrt(kernel.gamma * norms) if of_few else 2.0 * kernel.gamma * norms)
+        if statistic != "l2" and isinstance(samples, SparseSamples) and not samples.is_far_from_zero:
+            return 1.0 + 2.0 * kernel.gamma * norms  # sums of all features, of which the shared ones are taken off
+        return np.ones(samples.n)
 
 
 def operations_of(samples: Samples, kernel: Kernel, n_support: int) -> tuple[float, float]:
     """Return κ of a kernel value, and of the sum over so many support vectors."""
-    if kernel.label == "linear" and isinstance(samples, DenseSamples | SparseSamples):
-        return float(samples.terms + _OPERATIONS), float(n_support)  # through the weight vector
-    of_value = float(samples.terms + _OPERATIONS)
-    if kernel.label == "poly":
-        of_value *= max(kernel.degree, 1)
+    of_value = (samples.terms + _OPERATIONS) * kernel.amplification
+    if kernel.is_linear and isinstance(samples, DenseSamples | SparseSamples):
+        return of_value, float(n_support)  # through the weight vector
     return of_value, min(n_support, _SUMMED_AT_ONCE) + n_support / _LEAST_SUMMED_AT_ONCE
 
 

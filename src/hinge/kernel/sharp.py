@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge.arrays import FeatureRows, Index
-from hinge.data.samples import Samples, Statistic
-from hinge.kernel.double_double import add, divide, exponential, multiply, two_product, two_sum
+from hinge.data.samples import KINDS, Samples, Statistic
+from hinge.kernel.double_double import add, divide, multiply, two_product, two_sum
 from hinge.kernel.kernels import Kernel
 from hinge.runtime.jit import compiled_literally
 from hinge.runtime.threads import Team
@@ -27,9 +27,6 @@ _SUPPORT_AT_ONCE, _ROWS_AT_ONCE = 256, 16
 
 # What a term of a sum and a kernel function take.
 _SECONDS_PER_TERM, _SECONDS_PER_VALUE = 4e-9, 3e-7
-
-_KINDS: dict[Statistic, int] = {"dot": 0, "l1": 1, "l2": 2, "chi2": 3}
-_FUNCTIONS = {"linear": 0, "poly": 1, "sigmoid": 2, "rbf": 3, "laplacian": 3, "chi2": 3}
 
 
 def seconds_of(samples: Samples, n_values: int) -> float:
@@ -63,16 +60,17 @@ def sharp_image(
         The image is the sum of both lines.
     """
     image = np.zeros((2, len(rows)))
-    statistic: Statistic = "l2" if kernel.label == "rbf" else kernel.statistic
+    statistic = kernel.by_differences or kernel.statistic
+    row_norms, column_norms = np.zeros((2, 2, 0))
+    if kernel.takes_norms:
+        row_norms, column_norms = _norms(samples, statistic, rows), _norms(samples, statistic, support)
 
     def work(start: int, stop: int) -> None:
         for first in range(0, len(support), _SUPPORT_AT_ONCE):
             team.check()
             part = slice(first, first + _SUPPORT_AT_ONCE)
             values = _comparisons(samples, statistic, rows[start:stop], support[part])
-            if kernel.label in _FUNCTIONS:
-                function = _FUNCTIONS[kernel.label]
-                _apply(function, kernel.gamma, kernel.coef0, int(kernel.degree), *values)
+            kernel.sharpen(*values, row_norms[:, start:stop], column_norms[:, part])
             _accumulate(*values, coefficients[part], image[0, start:stop], image[1, start:stop])
 
     team.share(len(rows), _ROWS_AT_ONCE, work, seconds_of(samples, len(rows) * len(support)))
@@ -101,8 +99,18 @@ def _comparisons(samples: Samples, statistic: Statistic, rows: Index, columns: I
         others = samples.take(columns, np.float64)
         others.compare(statistic, samples.panel(rows, np.float64), 0, len(columns), high)
     else:
-        _compare(_KINDS[statistic], *samples.exact_rows(), samples.n_features, rows, columns, high, low)
+        _compare(KINDS[statistic], *samples.exact_rows(), samples.n_features, rows, columns, high, low)
     return high, low
+
+
+def _norms(samples: Samples, statistic: Statistic, index: Index) -> Pairs:
+    """As `Samples.norms`, of the samples ``index``."""
+    norms = np.zeros((2, len(index)))
+    if samples.is_exactly_compared:
+        norms[0] = samples.norms(statistic, np.float64)[index]
+    else:
+        _measure(KINDS[statistic], *samples.exact_rows(), index, norms[0], norms[1])
+    return norms
 
 
 @compiled_literally
@@ -164,32 +172,6 @@ def _compare(
 
 
 @compiled_literally
-def _apply(function: int, gamma: float, coef0: float, degree: int, high: Any, low: Any) -> None:
-    """Turn comparisons into kernel values, in place."""
-    if function == 0:
-        return
-    for w in range(high.shape[0]):
-        for t in range(high.shape[1]):
-            z = multiply((high[w, t], low[w, t]), (gamma, 0.0))
-            value = (1.0, 0.0)
-            if function == 3:
-                value = exponential((-z[0], -z[1]))
-            elif function == 1:
-                z = add(z, (coef0, 0.0))
-                for _ in range(degree):
-                    value = multiply(value, z)
-            else:
-                z = add(z, (coef0, 0.0))
-                sign = -1.0 if z[0] < 0 else 1.0
-                e = exponential(
-                    (-2.0 * sign * z[0], -2.0 * sign * z[1])
-                )  # tanh|z| = (1 − e^−2|z|) / (1 + e^−2|z|)
-                value = divide(add((1.0, 0.0), (-e[0], -e[1])), add((1.0, 0.0), e))
-                value = (sign * value[0], sign * value[1])
-            high[w, t], low[w, t] = value
-
-
-@compiled_literally
 def _accumulate(high: Any, low: Any, coefficients: Any, total_high: Any, total_low: Any) -> None:
     for w in range(high.shape[0]):
         total = (total_high[w], total_low[w])
@@ -212,6 +194,17 @@ def _entry(indices: Any, values: Any, row: int, p: int) -> tuple[Any, Any]:
     if values.ndim == 2:
         return p, np.float64(values[row, p])
     return np.int64(indices[p]), np.float64(values[p])
+
+
+@compiled_literally
+def _measure(kind: int, indptr: Any, indices: Any, values: Any, rows: Any, high: Any, low: Any) -> None:
+    for w in range(rows.shape[0]):
+        row, total = rows[w], (0.0, 0.0)
+        start, stop = _places(indptr, values, row)
+        for p in range(start, stop):
+            _, x = _entry(indices, values, row, p)
+            total = add(total, _term(kind, x, x if kind == 0 else 0.0))
+        high[w], low[w] = total
 
 
 @compiled_literally

@@ -14,7 +14,7 @@ from hinge.data.bits import BitSamples
 from hinge.data.dense import DenseSamples
 from hinge.data.samples import Samples, Statistic
 from hinge.data.sparse import SparseSamples
-from hinge.kernel.kernels import Kernel, rbf_of_few_features
+from hinge.kernel.kernels import Kernel
 from hinge.runtime.threads import Team
 
 # Rows and columns of a tile. Its float32 values take half a megabyte: they stay in the second-level cache of any
@@ -37,7 +37,7 @@ _FEW_FEATURES = 12
 
 
 def has_few_features(samples: Samples) -> TypeGuard[DenseSamples]:
-    """Whether these are samples whose RBF kernel is computed from differences, feature by feature."""
+    """Whether kernels that are functions of distances compute them from differences, feature by feature."""
     return isinstance(samples, DenseSamples) and 0 < samples.n_features <= _FEW_FEATURES
 
 
@@ -49,7 +49,7 @@ class Panel(NamedTuple):
     layout : Any
         What `Samples.panel` returned.
     norms : array
-        Squared norms of these samples; where none are needed, any value for each.
+        Norms of these samples; where none are needed, any value for each.
     """
 
     layout: Any
@@ -72,8 +72,8 @@ class Tiles:
     """Kernel values of the columns ``samples`` with panels of any samples stored alike.
 
     Three ways lead to them. Distances of 0/1 samples are whole numbers, whose kernel values can be looked up in
-    a table. An RBF kernel of few features is computed in one pass. All others compare samples first, mostly by a
-    matrix product, and then apply the kernel function to the tile.
+    a table. A function of distances is computed in one pass where features are few. All others compare samples
+    first, mostly by a matrix product, and then apply the kernel function to the tile.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class Tiles:
         if kernel.decays and isinstance(samples, BitSamples):
             with np.errstate(over="ignore"):
                 self._table = np.exp(-kernel.gamma * np.arange(samples.n_features + 1.0)).astype(dtype)
-        elif kernel.label == "rbf" and has_few_features(samples):
+        elif kernel.by_differences is not None and has_few_features(samples):
             self._features = samples.features(self.dtype)
 
     def seconds(self, n_values: int) -> float:
@@ -129,10 +129,15 @@ class Tiles:
         source = source or self.samples
         layout = source.panel(index, self.dtype)
         if self._features is None:
-            return Panel(layout, source.squared_norms(self.dtype)[index])
+            return Panel(layout, self._norms(source)[index])
         padded = np.zeros((len(index), len(self._features)), self.dtype)
         padded[:, : layout.shape[1]] = layout
         return Panel(padded, padded[:, 0])
+
+    def _norms(self, source: Samples) -> Floats:
+        if self.kernel.takes_norms:
+            return source.norms(self.kernel.statistic, self.dtype)
+        return np.broadcast_to(self.dtype.type(0), source.n)
 
     def visit(self, index: Index, team: Team, use: TileUse, source: Samples | None = None) -> None:
         """Compare the samples ``index`` of ``source`` with all columns and let ``use`` see each tile.
@@ -175,8 +180,8 @@ class Tiles:
             products.bit_look_up(panel.layout, words, self._table, tile)
         elif self._features is not None:
             features = np.ascontiguousarray(self._features[:, start:stop])
-            rbf_of_few_features(panel.layout, features, self.dtype.type(self.kernel.gamma), tile)
+            self.kernel.of_few_features(panel.layout, features, tile)
         else:
             self.samples.compare(self.statistic, panel.layout, start, stop, tile)
-            norms = self.samples.squared_norms(self.dtype)[start:stop]
-            self.kernel.apply(tile, panel.norms, norms, from_distance=self.statistic == "l2")
+            norms = self._norms(self.samples)[start:stop]
+            self.kernel.apply(tile, panel.norms, norms, self.statistic)

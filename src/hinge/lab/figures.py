@@ -89,7 +89,7 @@ def draw_race(race: Race, path: Path) -> None:
         axis.set(xscale="log", yscale="log", xlabel=label)
         axis.grid(alpha=0.3)
     axes[0].set_ylabel("(objective − optimum) / |optimum|")
-    machine = race.kernel.label + (f", γ = {race.kernel.gamma:g}" if race.kernel.label != "linear" else "")
+    machine = race.kernel.label + (f", γ = {race.kernel.gamma:g}" if "gamma" in race.kernel.uses else "")
     figure.suptitle(f"{race.n_samples:,} samples, {race.n_features:,} features; {machine}, C = {race.C:g}")
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 6), frameon=False)

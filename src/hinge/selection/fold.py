@@ -18,7 +18,7 @@ from hinge.dual.problem import DualProblem
 from hinge.estimators.base import KernelMachine
 from hinge.estimators.inputs import TrainingData
 from hinge.kernel.gram import Gram
-from hinge.kernel.kernels import Kernel
+from hinge.kernel.kernels import Kernel, kind_of
 from hinge.runtime import interrupt
 from hinge.selection.chain import Chain
 from hinge.selection.workshop import Fold, KernelValues, Workshop
@@ -43,8 +43,7 @@ class Rows:
 
 def follows_data(machine: KernelMachine) -> bool:
     """Whether the kernel depends on which samples are trained on: γ does, where it is ``"scale"``."""
-    uses_gamma = not callable(machine.kernel) and machine.kernel not in ("linear", "precomputed")
-    return bool(uses_gamma and machine.gamma == "scale")
+    return "gamma" in kind_of(machine.kernel).uses and bool(machine.gamma == "scale")
 
 
 def kernel_of(shop: Workshop, machine: KernelMachine, samples: Any) -> Kernel:
@@ -105,7 +104,7 @@ class Series:
         self, shop: Workshop, fold: Fold, kernel: Kernel, values: KernelValues, origin: Series | None = None
     ) -> None:
         self._shop, self._fold, self._kernel, self._values = shop, fold, kernel, values
-        self._data = fold_data(shop, fold, kernel.label == "precomputed")
+        self._data = fold_data(shop, fold, kernel.is_precomputed)
         self._origin = {} if origin is None else origin.seats
         self.seats: dict[int, Seat] = {}
         self._decisions = _Decisions(fold, values)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge.estimators.base import KernelMachine
+from hinge.kernel.kernels import kind_of
 from hinge.report import Report, Status
 
 T = TypeVar("T")
@@ -24,12 +25,6 @@ Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 # Parameters that change kernel values; all others change only what is done with them.
 KERNEL_PARAMETERS = ("kernel", "gamma", "degree", "coef0")
-
-# Which of them each kernel looks at; a kernel that is a function of the user's own looks at none.
-_USED = {
-    "linear": (), "precomputed": (), "poly": ("gamma", "degree", "coef0"), "sigmoid": ("gamma", "coef0"),
-    "rbf": ("gamma",), "laplacian": ("gamma",), "chi2": ("gamma",),
-}  # fmt: skip
 
 
 @dataclass(eq=False)
@@ -183,7 +178,7 @@ def _kernel_key(params: Mapping[str, Any]) -> tuple[Any, ...]:
     kernel = params["kernel"]
     if callable(kernel):
         return (id(kernel),)
-    return (kernel, *(params[name] for name in _USED.get(kernel, KERNEL_PARAMETERS[1:])))
+    return (kernel, *(params[name] for name in kind_of(kernel).uses))
 
 
 def _solving_order(params: Mapping[str, Any]) -> tuple[Any, ...]:

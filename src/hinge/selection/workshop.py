@@ -149,24 +149,24 @@ class Workshop:
     def _matrix(self, gram: Gram) -> Floats:
         """Kernel values of all samples in double precision, from comparisons that are made once."""
         kernel = gram.kernel
-        if kernel.label == "precomputed":
+        if kernel.is_precomputed:
             return np.ascontiguousarray(gram.samples.matrix, dtype=np.float64)  # type: ignore[attr-defined]
         comparisons = self._compare(gram)
         matrix = self.square(self.n)
-        is_distance = kernel.label == "rbf"
-        nothing = np.zeros(self.n)
+        statistic = kernel.by_differences or kernel.statistic
+        norms = gram.samples.norms(statistic, np.float64)
 
         def work(start: int, stop: int) -> None:
             tile = matrix[start:stop]
             tile[...] = comparisons[start:stop]
-            kernel.apply(tile, nothing, nothing, from_distance=is_distance)
+            kernel.apply(tile, norms[start:stop], norms, statistic)
 
         gram.team.share(self.n, _TILE_ROWS, work)
         return matrix
 
     def _compare(self, gram: Gram) -> Floats:
         """Return what kernels of one family are functions of: distances, or products. The last are kept."""
-        key = (gram.kernel.label == "rbf", gram.kernel.statistic, gram.statistic)
+        key = (gram.kernel.by_differences, gram.kernel.statistic, gram.statistic)
         with self._lock:
             if self._comparisons is None or self._comparisons[0] != key:
                 self._comparisons = None  # only one family is kept
@@ -192,7 +192,7 @@ class KernelValues:
         self._codes = workshop.codes
         self._on_demand = gram
         self._matrix = matrix
-        self._borrowed = [] if matrix is None or gram.kernel.label == "precomputed" else [matrix]
+        self._borrowed = [] if matrix is None or gram.kernel.is_precomputed else [matrix]
         self._grams: dict[tuple[int, ...], tuple[Index, Gram]] = {}
         self._lock = threading.Lock()
 
@@ -205,7 +205,7 @@ class KernelValues:
     def is_convex(self) -> bool:
         """Whether the solution does not depend on the start. A kernel matrix from elsewhere is taken to be so."""
         kernel = self._on_demand.kernel
-        return kernel.is_positive or kernel.label in ("precomputed", "callable")
+        return kernel.is_positive or not kernel.has_features
 
     @property
     def is_shared(self) -> bool:
@@ -263,11 +263,11 @@ class KernelValues:
 
 
 def _comparisons_of(gram: Gram) -> Floats:
-    """Compare all samples with each other in double precision; for an RBF kernel squared distances."""
+    """Compare all samples with each other in double precision: by differences, if the kernel can take them."""
     samples, n = gram.samples, gram.n
     values = np.empty((n, n))
     norms = samples.squared_norms(np.float64)
-    is_distance = gram.kernel.label == "rbf" and gram.statistic == "dot"
+    is_distance = gram.kernel.by_differences is not None and gram.statistic == "dot"
 
     def work(start: int, stop: int) -> None:
         tile = values[start:stop]

@@ -320,7 +320,7 @@ def keep_values(gram: Gram, n_wanted: int) -> Gram:
     """
     fits = 8 * gram.n**2 <= _SHARE_FOR_MATRIX * gram.cache_bytes and gram.n <= _MOST_SHARED
     is_dear = not gram.is_cheap or gram.n <= _FEW_SAMPLES
-    is_worth_it = n_wanted >= 1.5 * gram.n and is_dear and gram.kernel.label != "precomputed"
+    is_worth_it = n_wanted >= 1.5 * gram.n and is_dear and not gram.kernel.is_precomputed
     if not (fits and is_worth_it):
         return gram
     try:
@@ -366,7 +366,7 @@ def assemble(
     coefficients: Any = sp.csr_array((values, (number, column[samples])), shape=shape)
     if len(machines) * len(used) <= _MOST_DENSE:
         coefficients = coefficients.toarray()
-    vectors = np.empty((len(used), 0)) if kernel.label == "precomputed" else X[used]
+    vectors = np.empty((len(used), 0)) if kernel.is_precomputed else X[used]
     intercepts = np.array([machine.intercept for machine in machines])
     return Model(kernel, vectors, places[used], coefficients, intercepts)
 

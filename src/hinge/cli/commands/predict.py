@@ -26,7 +26,7 @@ def run(arguments: Sequence[str]) -> int:
     samples = read_samples(test_file, parsed["threads"])
     model = _read_model(model_file)
     _check_probabilities(model, parsed)
-    if model.kernel.label == "precomputed":
+    if model.kernel.is_precomputed:
         _check_rows(samples.rows)
     predicted = np.empty(samples.n)
     try:

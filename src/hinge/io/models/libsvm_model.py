@@ -131,7 +131,7 @@ class LibsvmModel:
     def _models(self, X: Any) -> Iterator[Any]:
         """Yield a model for each class with one machine an opponent, and then X with the columns they use."""
         starts, intercepts = self.starts, np.zeros(len(self.coefficients))
-        if self.kernel.label == "precomputed":
+        if self.kernel.is_precomputed:
             serials = self.serials()
             top = int(serials.max(initial=0))
             if top >= X.shape[1]:

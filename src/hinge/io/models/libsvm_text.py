@@ -27,7 +27,7 @@ from hinge.io.models.libsvm_model import (
 )
 from hinge.io.svmlight.errors import DataFileError, malformed
 from hinge.io.svmlight.read import TooManyRowsError, read_rows
-from hinge.kernel.kernels import Kernel
+from hinge.kernel.kernels import Kernel, kind_of
 
 # No line of a file is read into memory beyond this, and beyond what the budget allows: in the header words become
 # objects, of two bytes each at worst, and numbers stay objects until all are there.
@@ -167,7 +167,8 @@ class _Reader:
     def _check_header(self) -> None:
         header = self.header
         is_classifier = header.get("svm_type") in CLASSIFIERS
-        uses_gamma = header.get("kernel_type") in ("polynomial", "rbf", "sigmoid")
+        kernel_type = header.get("kernel_type")
+        uses_gamma = kernel_type is not None and "gamma" in kind_of(KERNEL_TYPES[kernel_type]).uses
         needed = ["svm_type", "kernel_type", "nr_class", "total_sv", "rho"]
         needed += ["label", "nr_sv"] if is_classifier else []
         needed += ["gamma"] if uses_gamma else []
@@ -220,7 +221,7 @@ class _Reader:
             coefficients, vectors = np.zeros((0, 0)), sp.csr_matrix((0, 1))
         else:
             coefficients, vectors = self._rows(k - 1, n)
-        if kernel.label == "precomputed":
+        if kernel.is_precomputed:
             self._check_serials(vectors)
         return LibsvmModel(
             header["svm_type"], kernel, np.array(header["rho"], np.float64), coefficients, vectors,
@@ -358,17 +359,27 @@ def write_libsvm_model(model: LibsvmModel, path: str | os.PathLike[str], *, digi
             file.write(block)
 
 
+def kernel_type_of(kernel: Kernel) -> str:
+    """Return LIBSVM's name of a kernel.
+
+    Raises
+    ------
+    ModelFileError
+        It has none.
+    """
+    for theirs, ours in KERNEL_TYPES.items():
+        if ours == kernel.label:
+            return theirs
+    raise ModelFileError(f"LIBSVM's format has no {kernel.label} kernel; it knows {', '.join(KERNEL_TYPES)}")
+
+
 def _header_of(model: LibsvmModel) -> Iterator[str]:
     kernel = model.kernel
-    name = next(theirs for theirs, ours in KERNEL_TYPES.items() if ours == kernel.label)
     yield f"svm_type {model.svm_type}"
-    yield f"kernel_type {name}"
-    if name == "polynomial":
-        yield f"degree {int(kernel.degree)}"
-    if name in ("polynomial", "rbf", "sigmoid"):
-        yield f"gamma {kernel.gamma:.17g}"
-    if name in ("polynomial", "sigmoid"):
-        yield f"coef0 {kernel.coef0:.17g}"
+    yield f"kernel_type {kernel_type_of(kernel)}"
+    for key in ("degree", "gamma", "coef0"):
+        if key in kernel.uses:
+            yield f"{key} {getattr(kernel, key):.17g}"
     yield f"nr_class {model.n_classes}"
     yield f"total_sv {model.coefficients.shape[1]}"
     lists: list[tuple[str, NDArray[Any] | None]] = [
@@ -385,7 +396,7 @@ def _rows_of(model: LibsvmModel, digits: int, rows_at_once: int = 1024) -> Itera
     vectors = sp.csr_matrix(model.vectors)
     if not vectors.has_sorted_indices:
         vectors = vectors.sorted_indices()
-    is_gram = model.kernel.label == "precomputed"
+    is_gram = model.kernel.is_precomputed
     n = model.coefficients.shape[1]
     for start in range(0, n, rows_at_once):
         stop = min(start + rows_at_once, n)
