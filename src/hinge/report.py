@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from math import nan
 from typing import Any
 
 from hinge.arrays import Vector
@@ -48,7 +49,7 @@ class Report:
     status : Status
         How the run ended.
     message : str
-        What that means for the caller.
+        What that means for the caller; by default what `MESSAGES` says of the status.
     solver, rule : str
         Method used and its working-set rule.
     reason : str
@@ -82,28 +83,32 @@ class Report:
     """
 
     status: Status
-    message: str
-    solver: str
-    rule: str
-    reason: str
-    precision: str
-    storage: str
-    iterations: int
-    outer_steps: int
-    violation: float
-    rounding: float
-    objective: float
-    gap: float
-    n_support: int
-    n_bounded: int
-    kernel_evaluations: int
-    cache_hits: int
-    cache_misses: int
-    cache_bytes: int
-    seconds: float
+    message: str = ""
+    solver: str = "none"
+    rule: str = "none"
+    reason: str = ""
+    precision: str = "double"
+    storage: str = ""
+    iterations: int = 0
+    outer_steps: int = 0
+    violation: float = nan
+    rounding: float = nan
+    objective: float = 0.0
+    gap: float = nan
+    n_support: int = 0
+    n_bounded: int = 0
+    kernel_evaluations: int = 0
+    cache_hits: int = 0
+    cache_misses: int = 0
+    cache_bytes: int = 0
+    seconds: float = 0.0
     largest_set: int = 0
     fewest_active: int = 0
     most_lagging: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.message:
+            object.__setattr__(self, "message", MESSAGES[self.status])
 
     @property
     def converged(self) -> bool:

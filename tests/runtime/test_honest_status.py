@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hinge import SVC, SVR, Gram, Kernel, Settings, Sizes, Status, solve, training
+from hinge import SVC, SVR, Gram, Kernel, Settings, Sizes, Status, solve
 from hinge.dual.formulations import c_svc
+from hinge.training import course as training
 from hinge.training.course import Task, train
 from reference import kernel_matrix, violation
 

@@ -6,11 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hinge import SVC, Gram, Kernel, Settings, certificate, solve, training
+from hinge import SVC, Gram, Kernel, Settings, certificate, solve
 from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc
 from hinge.solvers import conclusion
 from hinge.solvers.block.shrinking import ActiveSet
 from hinge.solvers.state import State
+from hinge.training import course as training
 from reference import assert_feasible, kernel_matrix, objective, violation
 
 SOLVERS = [("block", "second_order"), ("smo", "second_order"), ("smo", "mvp"), ("smo", "hmg")]

@@ -32,9 +32,16 @@ def most_violation_of(problem: DualProblem, beta: Vector, residual: Vector, erro
         group_extremes(problem, beta, residual + error)[0],
         group_extremes(problem, beta, residual - error)[1],
     )
-    if problem.n_groups == 0:
-        return float(max(up[0], -down[0], 0.0))
-    return float(max(np.max(up - down), 0.0))
+    return _largest(problem, up, down)
+
+
+def doubt_of(problem: DualProblem, beta: Vector, residual: Vector, error: Vector) -> float:
+    """Return by how much the true violation may exceed the one that the residual shows.
+
+    ``error`` bounds how far the residual of each sample may be from its true value.
+    """
+    errors = np.tile(error, problem.n_variables // problem.n_samples)
+    return max(most_violation_of(problem, beta, residual, errors) - violation_of(problem, beta, residual), 0.0)
 
 
 def _largest(problem: DualProblem, top: Vector, bottom: Vector) -> float:

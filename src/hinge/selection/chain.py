@@ -28,7 +28,7 @@ from hinge.settings import Settings
 from hinge.solvers import solve
 from hinge.solvers.active_set.free_set import NS_OF_CHANGE, FreeSet, layout_ns, residual_of
 from hinge.solvers.active_set.steps import subtract_image
-from hinge.solvers.conclusion import certified
+from hinge.solvers.conclusion import solution_at
 from hinge.solvers.exactness import is_within
 from hinge.solvers.pairs.pairwise import CONVERGED, SECOND_ORDER, STEP_LIMIT, optimise
 
@@ -137,7 +137,7 @@ class Chain:
         if self._still_holds(problem, settings.tol):
             self._free_set, self._cost, self._trial = None, 0.0, _TRIAL
             _, last = self.last
-            found = certified(problem, gram, last.beta, last.residual, 0, "pairs", _REASON, started)
+            found = _concluded(problem, gram, _Point(last.beta, last.residual, 0.0), started)
             if is_within(found.report.violation, found.report.rounding, settings.tol):
                 return found
         tol, tol_of_pairs = _AIM * settings.tol, _AIM_OF_PAIRS * settings.tol
@@ -147,7 +147,7 @@ class Chain:
             if point.drift > _MOST_DRIFT * settings.tol:
                 point.residual, point.drift = _fresh_residual(kernel, gram, problem, point.beta)
             self._drift = point.drift
-            found = certified(problem, gram, point.beta, point.residual, steps, method, _REASON, started)
+            found = _concluded(problem, gram, point, started, steps, method)
             return found if is_within(found.report.violation, found.report.rounding, settings.tol) else None
 
         expected = self._expected(problem)
@@ -177,11 +177,9 @@ class Chain:
                     self._free_set, self._cost = free_set, NS_OF_CHANGE * free_set.work
                     return answer("active set")
             if requested():
-                residual, self._drift = _fresh_residual(kernel, gram, problem, point.beta)
-                return certified(
-                    problem, gram, point.beta, residual, steps, "pairs", _REASON, started,
-                    Status.INTERRUPTED if pressed() else Status.TIME_LIMIT,
-                )  # fmt: skip
+                point.residual, self._drift = _fresh_residual(kernel, gram, problem, point.beta)
+                status = Status.INTERRUPTED if pressed() else Status.TIME_LIMIT
+                return _concluded(problem, gram, point, started, steps, status=status)
             by_pairs = budget
         return None
 
@@ -249,6 +247,19 @@ class Chain:
             + _FLIP * n_flips * problem.n_variables
         )
         return cost if cost < _GROWTH * self._cost else None
+
+
+def _concluded(
+    problem: DualProblem, gram: Gram, point: _Point, started: float, steps: int = 0, method: str = "pairs",
+    status: Status = Status.CONVERGED,
+) -> Solution:  # fmt: skip
+    """Return the point as a solution; what its report claims is proved by its residual."""
+    return solution_at(
+        problem, point.beta, point.residual, gram.rounding(problem.coefficients(point.beta)),
+        status=status, solver=method, rule="second_order", reason=_REASON, storage=gram.samples.storage,
+        iterations=steps, outer_steps=1, seconds=time.perf_counter() - started, largest_set=problem.n_variables,
+        fewest_active=problem.n_samples,
+    )  # fmt: skip
 
 
 def _pairs_on_matrix(

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from hinge.arrays import Index, Vector
-from hinge.dual.optimality import (
-    count_support,
-    gap_of,
-    most_violation_of,
-    multipliers_of,
-    objective_of,
-    violation_of,
-)
+from hinge.arrays import Vector
+from hinge.dual.optimality import count_support, doubt_of, gap_of, multipliers_of, objective_of, violation_of
 from hinge.dual.problem import DualProblem
 from hinge.dual.residuals import objective_at_most
 from hinge.kernel.gram import Gram
-from hinge.report import MESSAGES, Report, Solution, Status
+from hinge.report import Report, Solution, Status
 from hinge.runtime.interrupt import Cancelled, requested
 from hinge.runtime.threads import blas_on_one_thread
-from hinge.solvers.exactness import doubt
+from hinge.solvers.exactness import error_of
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.state import State
 
@@ -123,13 +118,10 @@ def _rebuild_in_time(state: State) -> None:
 
 def conclude(state: State, status: Status, method: str, reason: str, run: Run) -> Solution:
     """Report on the point that a run ended at."""
-    problem, gram, beta = state.problem, state.gram, state.beta
-    multipliers = multipliers_of(problem, beta, state.residual)
-    n_support, n_bounded = count_support(problem, beta)
-    unknown = float("nan")
-    report = Report(
+    gram, error = state.gram, None if state.is_stale else error_of(state)
+    solution = solution_at(
+        state.problem, state.beta, state.residual, error,
         status=status,
-        message=MESSAGES[status],
         solver=method,
         rule=run.settings.rule if method == "smo" else "second_order",
         reason=reason,
@@ -137,13 +129,7 @@ def conclude(state: State, status: Status, method: str, reason: str, run: Run) -
         storage=gram.samples.storage,
         iterations=run.iterations,
         outer_steps=run.outer_steps,
-        violation=unknown if state.is_stale else violation_of(problem, beta, state.residual),
-        rounding=unknown if state.is_stale else doubt(state),
-        # Where rounding has touched the residual, the sum of changes since it was exact is the better figure.
-        objective=run.objective if state.is_stale or state.drift else objective_of(problem, beta, state.residual),
-        gap=unknown if state.is_stale else gap_of(problem, beta, state.residual, multipliers),
-        n_support=n_support,
-        n_bounded=n_bounded,
+        objective=run.objective,
         kernel_evaluations=gram.counts.evaluations,
         cache_hits=gram.counts.hits,
         cache_misses=gram.counts.misses,
@@ -152,29 +138,35 @@ def conclude(state: State, status: Status, method: str, reason: str, run: Run) -
         largest_set=run.largest_set,
         fewest_active=run.fewest_active,
         most_lagging=run.most_lagging,
-    )
-    return Solution(beta, state.residual, multipliers, report)
+    )  # fmt: skip
+    if not state.drift:
+        return solution
+    # Where rounding has touched the residual, the sum of changes since it was exact is the better figure.
+    return replace(solution, report=replace(solution.report, objective=run.objective))
 
 
-def certified(
-    problem: DualProblem, gram: Gram, beta: Vector, residual: Vector, steps: int, method: str, reason: str,
-    started: float, status: Status = Status.CONVERGED, index: Index | None = None,
-) -> Solution:  # fmt: skip
-    """Return a solution with the report of what β proves, given its residual in double precision.
+def solution_at(
+    problem: DualProblem, beta: Vector, residual: Vector, error: Vector | None, **course: Any
+) -> Solution:
+    """Return a point with its multipliers and the report of how it was found. Every run ends here.
 
-    The problem is about all samples of the Gram matrix, or about those at ``index``.
+    Parameters
+    ----------
+    problem : DualProblem
+        What was solved.
+    beta, residual : arrays of shape (n_variables,)
+        The point and v − Kβ.
+    error : array of shape (n_samples,) or None
+        Bound on the rounding error of each sample's residual; None where the residual is not that of the point,
+        so that its violation and gap are not known.
+    course
+        How the run went: fields of the `Report`. What the point itself proves comes from the point.
     """
     multipliers = multipliers_of(problem, beta, residual)
-    n_support, n_bounded = count_support(problem, beta)
-    violation = violation_of(problem, beta, residual)
-    error = gram.rounding(problem.coefficients(beta), index=index)
-    most = most_violation_of(problem, beta, residual, np.tile(error, problem.n_variables // problem.n_samples))
-    report = Report(
-        status=status, message=MESSAGES[status], solver=method, rule="second_order", reason=reason,
-        precision="double", storage=gram.samples.storage, iterations=steps, outer_steps=1, violation=violation,
-        rounding=max(most - violation, 0.0), objective=objective_of(problem, beta, residual),
-        gap=gap_of(problem, beta, residual, multipliers), n_support=n_support, n_bounded=n_bounded,
-        kernel_evaluations=0, cache_hits=0, cache_misses=0, cache_bytes=0, seconds=time.perf_counter() - started,
-        largest_set=problem.n_variables, fewest_active=problem.n_samples,
-    )  # fmt: skip
-    return Solution(beta, residual, multipliers, report)
+    course["n_support"], course["n_bounded"] = count_support(problem, beta)
+    if error is not None:
+        course["violation"] = violation_of(problem, beta, residual)
+        course["rounding"] = doubt_of(problem, beta, residual, error)
+        course["objective"] = objective_of(problem, beta, residual)
+        course["gap"] = gap_of(problem, beta, residual, multipliers)
+    return Solution(beta, residual, multipliers, Report(**course))

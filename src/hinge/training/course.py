@@ -466,13 +466,10 @@ class Absent:
         return _machine_of(task, Solution(beta, problem.v.copy(), np.zeros(problem.n_groups), report))
 
     def _report(self, beta: Vector, is_stopped: bool) -> Report:
-        status, gram, unknown = Status.INTERRUPTED if is_stopped else Status.TIME_LIMIT, self._gram, float("nan")
+        status, gram = Status.INTERRUPTED if is_stopped else Status.TIME_LIMIT, self._gram
         return Report(
-            status=status, message="the fit was stopped before this machine was begun", solver="none",
-            rule="none", reason="not begun", precision=gram.precision, storage=gram.samples.storage, iterations=0,
-            outer_steps=0, violation=unknown, rounding=unknown, objective=0.0, gap=unknown,
-            n_support=int(np.count_nonzero(beta)), n_bounded=0, kernel_evaluations=0, cache_hits=0, cache_misses=0,
-            cache_bytes=0, seconds=0.0,
+            status, "the fit was stopped before this machine was begun", reason="not begun",
+            precision=gram.precision, storage=gram.samples.storage, n_support=int(np.count_nonzero(beta)),
         )  # fmt: skip
 
 

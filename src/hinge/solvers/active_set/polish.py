@@ -14,27 +14,19 @@ few corrections, so it works within a budget and gives the solver's own answer b
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from hinge.arrays import Index, Vector
-from hinge.dual.optimality import (
-    count_support,
-    excess_of,
-    gap_of,
-    group_extremes,
-    most_violation_of,
-    multipliers_of,
-    objective_of,
-    violation_of,
-)
+from hinge.dual.optimality import count_support, excess_of, group_extremes, multipliers_of, violation_of
 from hinge.dual.problem import DualProblem
 from hinge.dual.residuals import exact_residual
 from hinge.kernel.gram import Gram
-from hinge.report import Solution
+from hinge.report import Report, Solution
 from hinge.runtime.threads import blas_on_one_thread
+from hinge.solvers.conclusion import solution_at
 
 # A factorisation of this many free variables takes a few milliseconds.
 _MOST_FREE = 400
@@ -99,7 +91,7 @@ def polish(
 def _best_of(point: _Point, solution: Solution) -> Solution:
     """Return the best point seen from ``point`` on; where steps only seem to help, the first one."""
     point.refresh()
-    start = _concluded(point, solution)
+    start = point.solution(solution.report)
     best, least = None, point.violation()
     try:
         for violation in point.rounds():
@@ -112,7 +104,7 @@ def _best_of(point: _Point, solution: Solution) -> Solution:
     point.beta, point.residual = best
     if point.is_rough:  # the residual of the steps may be wrong by as much as they gained
         point.refresh()
-    polished = _concluded(point, solution)
+    polished = point.solution(solution.report)
     return min(start, polished, key=lambda found: found.report.violation + found.report.rounding)
 
 
@@ -146,6 +138,10 @@ class _Point:
 
     def violation(self) -> float:
         return violation_of(self.problem, self.beta, self.residual)
+
+    def solution(self, report: Report) -> Solution:
+        """Return the point as it is now, with the report of the run that led near it."""
+        return solution_at(self.problem, self.beta.copy(), self.residual.copy(), self.error, **vars(report))
 
     def rounds(self) -> Iterator[float]:
         """Take steps; yield the violation whenever the free set is settled."""
@@ -240,21 +236,3 @@ class _Point:
                 pairs.append(np.argmax(np.where(mine & (beta < problem.hi), residual, -np.inf)))
                 pairs.append(np.argmin(np.where(mine & (beta > problem.lo), residual, np.inf)))
         return np.union1d(worst, np.array(pairs, dtype=np.int64))
-
-
-def _concluded(point: _Point, old: Solution) -> Solution:
-    problem, beta, residual = point.problem, point.beta.copy(), point.residual.copy()
-    multipliers = multipliers_of(problem, beta, residual)
-    n_support, n_bounded = count_support(problem, beta)
-    violation = violation_of(problem, beta, residual)
-    error = np.tile(point.error, problem.n_variables // problem.n_samples)
-    report = replace(
-        old.report,
-        violation=violation,
-        rounding=max(most_violation_of(problem, beta, residual, error) - violation, 0.0),
-        objective=objective_of(problem, beta, residual),
-        gap=gap_of(problem, beta, residual, multipliers),
-        n_support=n_support,
-        n_bounded=n_bounded,
-    )
-    return Solution(beta, residual, multipliers, report)

@@ -14,9 +14,9 @@ from hinge.arrays import Floats, Index, Vector
 from hinge.dual.optimality import violation_of
 from hinge.dual.problem import DualProblem
 from hinge.kernel.gram import Gram
-from hinge.report import Solution
+from hinge.report import Solution, Status
 from hinge.solvers.active_set.polish import AIM
-from hinge.solvers.conclusion import certified
+from hinge.solvers.conclusion import solution_at
 from hinge.solvers.exactness import is_within
 from hinge.solvers.pairs.pairwise import CONVERGED, SECOND_ORDER, optimise
 
@@ -55,7 +55,12 @@ def solve_small(problem: DualProblem, kernel: Floats, gram: Gram, index: Index, 
     residual = _residual(problem, kernel, beta)
     if violation_of(problem, beta, residual) > aim:
         return None
-    found = certified(problem, gram, beta, residual, steps, "pairs", "a few variables", started, index=index)
+    found = solution_at(
+        problem, beta, residual, gram.rounding(problem.coefficients(beta), index=index),
+        status=Status.CONVERGED, solver="pairs", rule="second_order", reason="a few variables",
+        storage=gram.samples.storage, iterations=steps, outer_steps=1, seconds=time.perf_counter() - started,
+        largest_set=n, fewest_active=problem.n_samples,
+    )  # fmt: skip
     return found if is_within(found.report.violation, found.report.rounding, tol) else None
 
 
