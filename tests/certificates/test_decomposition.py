@@ -81,7 +81,7 @@ def peer_objective():
 def test_cheap_kernels(formulation, shrinking, peer_objective):
     """No row is kept; samples are set aside, and those out of reach lag behind."""
     problem = PROBLEMS[formulation][2]
-    settings = Settings(solver="block", shrinking=shrinking, tol=1e-4, time_limit=60, sizes=SETS)
+    settings = Settings(solver="block", shrinking=shrinking, tol=1e-4, time_limit=600, sizes=SETS)
     solution = solve(problem, Gram(X, Kernel("rbf", gamma=GAMMA)), settings)
     assert_solved(solution, problem, K, 1e-4)
     assert_many_sets(solution.report, problem)
@@ -95,7 +95,7 @@ def test_cheap_kernels(formulation, shrinking, peer_objective):
 def test_a_random_quarter_first(problem):
     """A problem that begins at zero begins with a quarter of its samples, cheap or dear."""
     for rows, matrix in ((X, K), (WIDE, K_WIDE)):
-        settings = Settings(solver="block", tol=1e-4, time_limit=60, sizes=SUBSET_FIRST)
+        settings = Settings(solver="block", tol=1e-4, time_limit=600, sizes=SUBSET_FIRST)
         solution = solve(problem, Gram(rows, Kernel("rbf", gamma=GAMMA)), settings)
         assert_solved(solution, problem, matrix, 1e-4)
         assert_many_sets(solution.report, problem)
@@ -107,7 +107,7 @@ def test_a_random_quarter_first(problem):
 @pytest.mark.parametrize("cache_rows", [3, 40, N])
 def test_dear_kernels_keep_rows_within_the_budget(problem, cache_rows):
     gram = Gram(WIDE, Kernel("rbf", gamma=GAMMA), cache_bytes=cache_rows * N * 8, precision="double")
-    settings = Settings(solver="block", tol=1e-4, time_limit=60, sizes=SETS)
+    settings = Settings(solver="block", tol=1e-4, time_limit=600, sizes=SETS)
     solution = solve(problem, gram, settings)
     assert_solved(solution, problem, K_WIDE, 1e-4)
     assert_many_sets(solution.report, problem)
@@ -124,7 +124,7 @@ def test_memory_bounds_the_working_set(rows):
     for budget in (2**16, 2**22):
         gram = Gram(rows, Kernel("rbf", gamma=GAMMA), cache_bytes=budget)
         sizes = Sizes(one_set=20, smallest_set=20, largest_set=200, cheap_subset=NEVER, dear_subset=NEVER)
-        solution = solve(problem, gram, Settings(solver="block", time_limit=60, sizes=sizes))
+        solution = solve(problem, gram, Settings(solver="block", time_limit=600, sizes=sizes))
         assert_solved(solution, problem, rbf_of(rows), 1e-3)
         assert 20 * solution.report.largest_set**2 <= budget / 2
         largest.append(solution.report.largest_set)
@@ -134,7 +134,7 @@ def test_memory_bounds_the_working_set(rows):
 @every_problem
 def test_callable_and_precomputed(problem):
     for gram in (called(K), Gram(K, Kernel("precomputed"))):
-        solution = solve(problem, gram, Settings(solver="block", tol=1e-4, time_limit=60, sizes=SUBSET_FIRST))
+        solution = solve(problem, gram, Settings(solver="block", tol=1e-4, time_limit=600, sizes=SUBSET_FIRST))
         assert_solved(solution, problem, K, 1e-4)
         assert_many_sets(solution.report, problem)
 
@@ -146,7 +146,7 @@ def test_pair_steps_shrink_too(formulation, rule, cache_rows, peer_objective):
     problem = PROBLEMS[formulation][2]
     cache_bytes = None if cache_rows is None else cache_rows * N * 4
     gram = Gram(X, Kernel("rbf", gamma=GAMMA), cache_bytes=cache_bytes)
-    solution = solve(problem, gram, Settings(solver="smo", rule=rule, tol=1e-4, time_limit=60))
+    solution = solve(problem, gram, Settings(solver="smo", rule=rule, tol=1e-4, time_limit=600))
     assert_solved(solution, problem, K, 1e-4)
     assert (
         solution.report.fewest_active < N or solution.report.iterations < N
@@ -180,7 +180,7 @@ def test_every_storage(store, kernel, precision):
     rows = np.where(RNG.random(X.shape) < 0.5, 0, X).astype(np.float32).astype(np.float64)
     problem = c_svc(LABELS, C=1.0)
     gram = Gram(STORES[store](rows), Kernel(kernel, gamma=GAMMA), precision=precision)
-    solution = solve(problem, gram, Settings(solver="block", time_limit=60, sizes=SETS))
+    solution = solve(problem, gram, Settings(solver="block", time_limit=600, sizes=SETS))
     assert_solved(solution, problem, kernel_matrix(kernel, rows, rows, gamma=GAMMA), 1e-3)
     assert_many_sets(solution.report, problem)
 
@@ -191,7 +191,7 @@ def test_an_indefinite_kernel(problem):
     matrix = kernel_matrix("sigmoid", X, X, gamma=0.1, coef0=-1.0)
     for solver in ("block", "smo"):
         gram = Gram(X, Kernel("sigmoid", gamma=0.1, coef0=-1.0))
-        solution = solve(problem, gram, Settings(solver=solver, time_limit=60, sizes=SETS))
+        solution = solve(problem, gram, Settings(solver=solver, time_limit=600, sizes=SETS))
         assert_solved(solution, problem, matrix, 1e-3)
         assert solution.report.most_lagging == 0
         if solver == "block":
@@ -204,7 +204,7 @@ def test_a_hard_margin(solver):
     keep = np.abs(X[:, 0] + X[:, 1]) > 0.5
     rows, y = X[keep], np.sign(X[keep, 0] + X[keep, 1])
     problem = c_svc(y, C=np.inf)
-    settings = Settings(solver=solver, tol=1e-4, time_limit=60, sizes=SETS)
+    settings = Settings(solver=solver, tol=1e-4, time_limit=600, sizes=SETS)
     solution = solve(problem, Gram(rows, Kernel("linear")), settings)
     assert_solved(solution, problem, rows @ rows.T, 1e-4)
 

@@ -170,7 +170,7 @@ def test_auto_chooses_by_the_number_of_features(d, chosen):
     X = sp.random_array((2100, d), density=min(20 / d, 0.9), rng=rng, format="csr")
     y = np.where(X @ rng.normal(size=d) + 0.1 * rng.normal(size=2100) > 0, 1.0, -1.0)
     problem = c_svc(y, C=1.0)
-    solution = solve(problem, Gram(X, Kernel("linear")), Settings(time_limit=60))
+    solution = solve(problem, Gram(X, Kernel("linear")), Settings(time_limit=600))
     assert solution.report.solver == chosen
     assert str(d) in solution.report.reason or chosen == "block"
     assert_solved(solution, problem, (X @ X.T).toarray(), 1e-3)

@@ -45,7 +45,7 @@ def test_solution_is_feasible_optimal_and_as_good_as_the_reference(solver, rule,
     )
     sizes = data.draw(st.one_of(st.just(Sizes()), small_sizes(2, 8)))
     shrinking = data.draw(st.booleans())
-    settings = Settings(solver=solver, rule=rule, tol=TIGHT, time_limit=40, shrinking=shrinking, sizes=sizes)
+    settings = Settings(solver=solver, rule=rule, tol=TIGHT, time_limit=600, shrinking=shrinking, sizes=sizes)
     solution = solve(case.problem, gram, settings)
     if rule == "mg" and solution.report.status == "stalled":  # seed 004, theorem 7: it may
         assert_feasible(solution.beta, case.problem)
@@ -67,7 +67,7 @@ def test_many_working_sets(formulation, data):
         precision=data.draw(st.sampled_from(("auto", "single"))),
     )
     solver, shrinking = data.draw(st.sampled_from(("auto", "block"))), data.draw(st.booleans())
-    settings = Settings(solver=solver, tol=1e-4, time_limit=40, shrinking=shrinking, sizes=sizes)
+    settings = Settings(solver=solver, tol=1e-4, time_limit=600, shrinking=shrinking, sizes=sizes)
     solution = solve(case.problem, gram, settings)
     assert_solved(solution, case.problem, case.K, 1e-4)
     report = solution.report
@@ -84,7 +84,7 @@ def test_single_precision_rows_still_reach_the_true_violation(storage, data):
     solver, rule = data.draw(st.sampled_from([s for s in SOLVERS if s[1] != "mg"]))
     gram = case.gram(cache_bytes=data.draw(st.sampled_from((None, tiny(case)))), precision="single")
     sizes, shrinking = data.draw(small_sizes(2, 8)), data.draw(st.booleans())
-    settings = Settings(solver=solver, rule=rule, tol=1e-3, time_limit=40, shrinking=shrinking, sizes=sizes)
+    settings = Settings(solver=solver, rule=rule, tol=1e-3, time_limit=600, shrinking=shrinking, sizes=sizes)
     assert_solved(solve(case.problem, gram, settings), case.problem, case.K, 1e-3)
 
 
@@ -92,7 +92,7 @@ def test_single_precision_rows_still_reach_the_true_violation(storage, data):
 @given(case=cases(), others=st.lists(st.sampled_from(SOLVERS), min_size=2, max_size=2, unique=True))
 def test_report_describes_the_returned_point(case, others):
     for solver, rule in others:
-        solution = solve(case.problem, case.gram(), Settings(solver=solver, rule=rule, tol=1e-4, time_limit=40))
+        solution = solve(case.problem, case.gram(), Settings(solver=solver, rule=rule, tol=1e-4, time_limit=600))
         slack = rounding(solution.beta, case.K, case.problem)
         report, beta = solution.report, solution.beta
         assert report.objective == pytest.approx(objective(beta, case.K, case.problem), rel=1e-7, abs=1e-9)
@@ -118,7 +118,7 @@ def test_indefinite_sigmoid_kernel_descends_to_a_stationary_point(solver, rule, 
     K = kernel_matrix("sigmoid", X, X, gamma=gamma, coef0=coef0)
     problem = dual_problem(formulation, X, rng, C=1.0, weights=None)
     gram = Gram(X, Kernel("sigmoid", gamma=gamma, coef0=coef0))
-    solution = solve(problem, gram, Settings(solver=solver, rule=rule, tol=1e-5, time_limit=40))
+    solution = solve(problem, gram, Settings(solver=solver, rule=rule, tol=1e-5, time_limit=600))
     assert_solved(solution, problem, K, 1e-5)
     value = objective(solution.beta, K, problem)
     assert value <= objective(problem.start, K, problem) + 1e-9
