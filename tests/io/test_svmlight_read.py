@@ -18,7 +18,8 @@ from numpy.testing import assert_array_equal
 from sklearn.datasets import load_svmlight_file
 from slow_reader import MalformedError, slow_read
 
-from hinge.io import DataFileError, load, read_data, svmlight
+from hinge.io import DataFileError, load, read_data
+from hinge.io.svmlight import read as svmlight
 from hinge.io.svmlight.source import blocks
 
 
