@@ -51,7 +51,7 @@ def textbook(machine, X):
 
 
 @pytest.mark.parametrize("d", [5, 40], ids=["few features", "many features"])
-@pytest.mark.parametrize("kernel", NAMED)
+@pytest.mark.parametrize("kernel", [name for name in NAMED if name != "linear"])  # which has no kernel values
 @pytest.mark.parametrize("case", CASES)
 def test_decisions_are_the_formula(case, kernel, d):
     X, y = data(d)

@@ -66,6 +66,22 @@ def size_of_terms(X, K, gamma=1.0, **_):
     return max(1.0, np.abs(K).max(), gamma * norms)
 
 
+@pytest.mark.parametrize("store", [np.asarray, np.float32, sp.csr_array])
+@pytest.mark.parametrize("name", NAMED)
+def test_samples_of_zeros_and_of_every_size(name, store):
+    """Rows of zeros, twins, and samples that are tiny beside others: float32 would lose their squares."""
+    X = np.round(np.random.default_rng(4).uniform(0, 2, size=(20, 5)), 1)
+    X[3:6] = 0
+    X[10:14] = X[6:10]
+    X[14:] *= 2.0**-62
+    for rows in (X, (X > 0).astype(float)):
+        gram = Gram(store(rows), Kernel(name, gamma=0.3, coef0=0.5))
+        expected = kernel_matrix(name, store(rows), store(rows), gamma=0.3, coef0=0.5)
+        scale = np.abs(expected).max()
+        np.testing.assert_allclose(gram.block(np.arange(20)), expected, rtol=0, atol=2e-6 * scale)
+        np.testing.assert_allclose(gram.diagonal, expected.diagonal(), rtol=1e-13)
+
+
 @pytest.mark.parametrize("name", ["rbf", "sigmoid", "laplacian"])
 @pytest.mark.parametrize(("precision", "eps"), [("single", 2e-7), ("double", 4e-16)])
 def test_exponential_over_its_whole_range(name, precision, eps):

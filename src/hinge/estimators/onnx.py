@@ -41,6 +41,7 @@ from skl2onnx.algebra.onnx_ops import (  # type: ignore[import-untyped]
     OnnxSub,
     OnnxTanh,
     OnnxUnsqueeze,
+    OnnxWhere,
 )
 from skl2onnx.common.data_types import (  # type: ignore[import-untyped]
     DoubleTensorType,
@@ -108,9 +109,9 @@ class _Graph:
         """As NumPy's."""
         return _Terms(self, self.node(OnnxTanh, x.node))
 
-    def maximum(self, x: _Terms, y: float) -> _Terms:
+    def where(self, is_so: _Terms, x: _Terms, y: float) -> _Terms:
         """As NumPy's."""
-        return _Terms(self, self.node(OnnxMax, x.node, self.constant(max(y, np.finfo(self.dtype).tiny))))
+        return _Terms(self, self.node(OnnxWhere, is_so.node, x.node, self.constant(y)))
 
     def _compare(self, statistic: str, vectors: Any) -> Any:
         """Compare X with support vectors, as `Samples.compare` does."""
@@ -174,6 +175,9 @@ class _Terms:
 
     def __truediv__(self, other: Any) -> _Terms:
         return self._with(OnnxDiv, other)
+
+    def __gt__(self, other: Any) -> _Terms:
+        return self._with(OnnxGreater, other)
 
     def __pow__(self, other: Any) -> _Terms:
         return self._with(OnnxPow, other)

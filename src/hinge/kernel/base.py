@@ -138,7 +138,7 @@ class Kernel:
     def expression(self, xp: Any, compared: Any, norms: Any, others: Any) -> Any:
         """Return the formula in whole arrays, from the same numbers as `sharpen`. ONNX graphs are made of it.
 
-        ``xp`` has functions of NumPy's names: exp, tanh, maximum. Columns of ``norms`` and rows of ``others``
+        ``xp`` has functions of NumPy's names: exp, tanh, where. Columns of ``norms`` and rows of ``others``
         spread out.
 
         Raises
@@ -185,7 +185,8 @@ class Kernel:
         """Raise ValueError if this kernel is not defined for the samples."""
         if self.needs_nonnegative and samples.has_negatives():
             raise ValueError(
-                f"the {self.label} kernel needs features that are not negative; shift or rescale X first"
+                f"Negative values in data: the {self.label} kernel needs features that are not negative; shift or "
+                "rescale X first"
             )
 
     # ------------------------------------------------------------------ rounding
