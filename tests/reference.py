@@ -29,6 +29,17 @@ def _chi2_distance(A, B):
     return ((A[:, None, :] - B[None, :, :]) ** 2 / np.where(total == 0, 1, total)).sum(axis=2)
 
 
+def _tanimoto(A, B):
+    shared = A @ B.T
+    rest = (A**2).sum(axis=1)[:, None] + (B**2).sum(axis=1) - shared
+    return np.where(rest == 0, 1, shared / np.where(rest == 0, 1, rest))
+
+
+def _minmax(A, B):
+    least, most = np.minimum(A[:, None], B).sum(axis=2), np.maximum(A[:, None], B).sum(axis=2)
+    return np.where(most == 0, 1, least / np.where(most == 0, 1, most))
+
+
 _FORMULAS = {
     "linear": lambda A, B, gamma, coef0, degree, f: A @ B.T,
     "poly": lambda A, B, gamma, coef0, degree, f: (gamma * (A @ B.T) + coef0) ** degree,
@@ -36,6 +47,8 @@ _FORMULAS = {
     "rbf": lambda A, B, gamma, coef0, degree, f: f.exp(-gamma * ((A[:, None] - B) ** 2).sum(axis=2)),
     "laplacian": lambda A, B, gamma, coef0, degree, f: f.exp(-gamma * np.abs(A[:, None] - B).sum(axis=2)),
     "chi2": lambda A, B, gamma, coef0, degree, f: f.exp(-gamma * _chi2_distance(A, B)),
+    "tanimoto": lambda A, B, gamma, coef0, degree, f: _tanimoto(A, B),
+    "minmax": lambda A, B, gamma, coef0, degree, f: _minmax(A, B),
 }
 
 

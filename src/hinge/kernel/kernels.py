@@ -261,6 +261,126 @@ class Chi2(_Decaying, name="chi2"):
     needs_nonnegative = True
 
 
+# ---------------------------------------------------------------------- what two samples share of all they have
+
+# Norms below this are sums of numbers that have lost digits.
+_SMALLEST_NORM = 1e-290
+
+
+class _Share(Kernel):
+    """What two samples share, as a part of all that they have: at most 1, which two samples of zeros have too."""
+
+    takes_norms = True
+    squares = False
+    is_ratio = True
+
+    @property
+    def is_positive(self) -> bool:
+        return True
+
+    def of_self(self, samples: Samples) -> Vector:
+        return np.ones(samples.n)
+
+    def check(self, samples: Samples) -> None:
+        super().check(samples)
+        norms = samples.norms(self.statistic, np.float64)
+        is_lost = (norms < _SMALLEST_NORM) & (samples.absolute_sums() > 0)
+        bad = is_lost | ~(norms < np.finfo(np.float64).max / 4)
+        if bad.any():
+            raise ValueError(
+                f"X has a row so large or so small that the {self.label} kernel loses its norm, row "
+                f"{int(np.argmax(bad))} for one; scale the features, all by the same factor"
+            )
+
+    @property
+    def amplification(self) -> float:
+        return 8.0  # the comparison and two norms, above and below a fraction whose lower part is half their sum
+
+    def reach(self, products: Vector) -> tuple[Vector, Vector]:
+        return np.ones_like(products), np.full_like(products, self.amplification)
+
+
+class Tanimoto(_Share, name="tanimoto"):
+    """x·y / (‖x‖² + ‖y‖² − x·y): of 0/1 features the number in common as a part of those that either has.
+
+    It is Σ (x·y)ᵏ / (‖x‖² + ‖y‖²)ᵏ over k ≥ 1, and every such term is positive semi-definite, whatever the signs.
+    """
+
+    formula = "x·y / (‖x‖² + ‖y‖² − x·y), for fingerprints and other 0/1 features above all"
+
+    def apply(self, tile: Floats, row_norms: Floats, column_norms: Floats, statistic: Statistic) -> None:
+        _tanimoto(tile, row_norms, column_norms)
+
+    def sharpen(self, high: Any, low: Any, row_norms: Any, column_norms: Any) -> None:
+        _sharp_tanimoto(high, low, row_norms, column_norms)
+
+    def expression(self, xp: Any, compared: Any, norms: Any, others: Any) -> Any:
+        rest = norms + others - compared
+        return xp.where(rest > 0.0, compared / rest, 1.0)
+
+
+@compiled_exactly
+def _tanimoto(tile: Any, row_norms: Any, column_norms: Any) -> None:
+    zero, half, one = tile.dtype.type(0), tile.dtype.type(0.5), tile.dtype.type(1)
+    for w in range(tile.shape[0]):
+        row, norm = tile[w], row_norms[w]
+        for t in range(row.shape[0]):
+            total = norm + column_norms[t]
+            shared = min(row[t], half * total)  # rounding; nobody shares more
+            rest = total - shared
+            row[t] = shared / rest if rest > zero else one
+
+
+@compiled_literally
+def _sharp_tanimoto(high: Any, low: Any, row_norms: Any, column_norms: Any) -> None:
+    for w in range(high.shape[0]):
+        for t in range(high.shape[1]):
+            total = add((row_norms[0, w], row_norms[1, w]), (column_norms[0, t], column_norms[1, t]))
+            rest = add(total, (-high[w, t], -low[w, t]))
+            value = divide((high[w, t], low[w, t]), rest) if rest[0] > 0 else (1.0, 0.0)
+            high[w, t], low[w, t] = value
+
+
+class MinMax(_Share, name="minmax"):
+    """Σ min(x, y) / Σ max(x, y), which is (Σx + Σy − d) / (Σx + Σy + d) with d = Σ|x − y|."""
+
+    formula = "Σ min(x, y) / Σ max(x, y) for features that are not negative, such as counts"
+    statistic = "l1"
+    needs_nonnegative = True
+
+    def apply(self, tile: Floats, row_norms: Floats, column_norms: Floats, statistic: Statistic) -> None:
+        _minmax(tile, row_norms, column_norms)
+
+    def sharpen(self, high: Any, low: Any, row_norms: Any, column_norms: Any) -> None:
+        _sharp_minmax(high, low, row_norms, column_norms)
+
+    def expression(self, xp: Any, compared: Any, norms: Any, others: Any) -> Any:
+        most = norms + others + compared
+        return xp.where(most > 0.0, (norms + others - compared) / most, 1.0)
+
+
+@compiled_exactly
+def _minmax(tile: Any, row_norms: Any, column_norms: Any) -> None:
+    zero, one = tile.dtype.type(0), tile.dtype.type(1)
+    for w in range(tile.shape[0]):
+        row, norm = tile[w], row_norms[w]
+        for t in range(row.shape[0]):
+            total = norm + column_norms[t]
+            least, most = max(total - row[t], zero), total + row[t]  # rounding; nobody shares less
+            row[t] = least / most if most > zero else one
+
+
+@compiled_literally
+def _sharp_minmax(high: Any, low: Any, row_norms: Any, column_norms: Any) -> None:
+    for w in range(high.shape[0]):
+        for t in range(high.shape[1]):
+            total = add((row_norms[0, w], row_norms[1, w]), (column_norms[0, t], column_norms[1, t]))
+            most = add(total, (high[w, t], low[w, t]))
+            least = add(total, (-high[w, t], -low[w, t]))
+            value = divide(least, most) if most[0] > 0 else (1.0, 0.0)
+            high[w, t], low[w, t] = value
+
+
 # ---------------------------------------------------------------------- values from elsewhere
 
 
