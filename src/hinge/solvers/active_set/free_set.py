@@ -22,7 +22,6 @@ to be optimal.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 from scipy.linalg.blas import dsymm, dsyrk
 from scipy.linalg.lapack import dpotri, dpstrf
@@ -31,13 +30,14 @@ from hinge.arrays import Floats, Index, Vector
 from hinge.dual.optimality import violation_of
 from hinge.dual.problem import DualProblem
 from hinge.runtime.interrupt import requested
-from hinge.solvers.active_set.inverse import remove
 from hinge.solvers.active_set.steps import (
-    PASS,
+    CHANGES,
+    FREE,
     TOO_MANY,
     UNDER_WAY,
-    can_drop,
+    System,
     drag,
+    drop,
     free_worst,
     subtract_image,
     to_optimum,
@@ -61,9 +61,6 @@ _DEPENDENT_IN_SINGLE, _DEPENDENT = 1e-6, 1e-9
 # Work before giving up, in multiplications for each pair of variables; rounds without a lower violation.
 _MOST_WORK = 60.0
 _PATIENCE = 60
-
-# Looking at all residuals is like some moved variables more.
-_LOOKS = 10
 
 
 class FreeSet:
@@ -89,23 +86,47 @@ class FreeSet:
     def __init__(self, kernel: Floats, problem: DualProblem, beta: Vector, residual: Vector | None = None) -> None:
         self.kernel = kernel
         self.problem = problem
-        self.beta = beta.copy()
         free = np.flatnonzero((beta > problem.lo) & (beta < problem.hi))
         n_groups = problem.n_groups
         present = np.unique(problem.group[free]) if n_groups else np.empty(0)
         if not 0 < len(free) <= MOST_FREE or len(present) < n_groups:
             raise LinAlgError("no free set: there must be some free variables in every group, and not too many")
-        self._members = np.empty(0, np.int64)
-        self._inverse = np.empty((0, 0))
-        self._n_free = 0
+        residual = residual_of(kernel, problem, beta) if residual is None else residual.astype(np.float64)
+        dependent = _DEPENDENT_IN_SINGLE if kernel.dtype == np.float32 else _DEPENDENT
+        nobody, nothing = np.empty(0, np.int64), np.empty(0)
+        self._system = System(
+            kernel, beta.copy(), residual, problem.lo, problem.hi, problem.group, n_groups, dependent,
+            nobody, np.empty((0, 0)), nothing, nothing, nothing, np.zeros(2, np.int64), np.zeros(1),
+        )  # fmt: skip
         self._lay_out(free)
-        self.n_changes, self.work = 0, 0.0
-        self.residual = residual_of(kernel, problem, beta) if residual is None else residual.astype(np.float64)
 
     @property
-    def _dependent(self) -> float:
-        """Share of k(x, x) at which a variable's curvature says that it depends on the free ones."""
-        return _DEPENDENT_IN_SINGLE if self.kernel.dtype == np.float32 else _DEPENDENT
+    def beta(self) -> Vector:
+        """The point."""
+        beta: Vector = self._system.beta
+        return beta
+
+    @property
+    def residual(self) -> Vector:
+        """Its residual, up to date but for rounding."""
+        residual: Vector = self._system.residual
+        return residual
+
+    @property
+    def n_changes(self) -> int:
+        """How often a variable was freed or dropped, since `settle` began."""
+        return int(self._system.counts[CHANGES])
+
+    @property
+    def work(self) -> float:
+        """Multiplications since `settle` began."""
+        return float(self._system.work[0])
+
+    @property
+    def _free(self) -> Index:
+        """The free variables that have a row in the system."""
+        members: Index = self._system.members[: self._system.counts[FREE]]
+        return members
 
     def _lay_out(self, free: Index) -> None:
         """Take those of the free variables that do not depend on others for members, and invert their system."""
@@ -116,7 +137,7 @@ class FreeSet:
         matrix *= scale
         matrix *= scale[:, None]
         # The transpose is the same matrix, in the order that LAPACK overwrites without a copy.
-        factor, order, rank, _ = dpstrf(matrix.T, lower=1, tol=self._dependent, overwrite_a=1)
+        factor, order, rank, _ = dpstrf(matrix.T, lower=1, tol=self._system.dependent, overwrite_a=1)
         free, scale = free[order[:rank] - 1], scale[order[:rank] - 1]
         marks = np.equal.outer(problem.group[free], np.arange(n_groups)).astype(np.float64)
         # LAPACK would print of an empty matrix, to standard output, that it is none.
@@ -127,34 +148,39 @@ class FreeSet:
         lower *= scale
         lower *= scale[:, None]
         self._make_room(rank)
-        size = n_groups + rank
+        inverse, size = self._system.inverse, n_groups + rank
         if n_groups > 0:
             pulls = dsymm(1.0, lower, marks, lower=1)
             small = np.linalg.inv(marks.T @ pulls)
             lower = dsyrk(-1.0, pulls @ np.linalg.cholesky(small), beta=1.0, c=lower, lower=1, overwrite_c=1)
-            self._inverse[:n_groups, :n_groups] = -small
-            self._inverse[n_groups:size, :n_groups] = pulls @ small
-        self._inverse[n_groups:size, n_groups:size] = lower
-        self._members[:rank], self._n_free = free, rank
+            inverse[:n_groups, :n_groups] = -small
+            inverse[n_groups:size, :n_groups] = pulls @ small
+        inverse[n_groups:size, n_groups:size] = lower
+        self._system.members[:rank], self._system.counts[FREE] = free, rank
 
     def _make_room(self, n_free: int) -> None:
-        n_groups = self.problem.n_groups
+        """Move the system to arrays that have room for more than ``n_free`` members."""
+        old, n_groups, n_members = self._system, self.problem.n_groups, len(self._free)
         spare = max(int(_SPARE_SHARE * n_free), _SPARE)
         room = min(n_free + spare, MOST_FREE, self.problem.n_variables) + n_groups
-        old, size = self._inverse, self._n_free + n_groups if self._n_free else 0
-        members = np.full(room, -1, dtype=np.int64)
-        members[: self._n_free] = self._members[: self._n_free]
-        self._members = members
-        self._inverse = np.empty((room, room))
-        self._inverse[:size, :size] = old[:size, :size]
+        members, inverse = np.full(room, -1, dtype=np.int64), np.empty((room, room))
+        members[:n_members] = old.members[:n_members]
+        if n_members:
+            size = n_members + n_groups
+            inverse[:size, :size] = old.inverse[:size, :size]
+        right, direction, column = np.zeros((3, room))
+        self._system = old._replace(
+            members=members, inverse=inverse, right=right, direction=direction, column=column
+        )
 
     def copy(self) -> FreeSet:
         """Return an independent copy."""
-        twin = object.__new__(FreeSet)
-        twin.kernel, twin.problem, twin.n_changes, twin.work = self.kernel, self.problem, 0, 0.0
-        twin.beta, twin.residual = self.beta.copy(), self.residual.copy()
-        twin._members, twin._inverse, twin._n_free = self._members, self._inverse, self._n_free
-        twin._make_room(self._n_free)
+        twin, old = object.__new__(FreeSet), self._system
+        twin.kernel, twin.problem = self.kernel, self.problem
+        twin._system = old._replace(
+            beta=old.beta.copy(), residual=old.residual.copy(), counts=old.counts.copy(), work=old.work.copy()
+        )
+        twin._make_room(len(self._free))
         return twin
 
     def follow(self, problem: DualProblem) -> bool:
@@ -166,21 +192,21 @@ class FreeSet:
             Whether the free variables could follow.
         """
         old = self.problem
-        self.problem = problem
+        self._set_problem(problem)
         target = np.where(self.beta >= old.hi, problem.hi, np.where(self.beta <= old.lo, problem.lo, self.beta))
-        free = self._members[: self._n_free]
+        free = self._free
         is_inside = (self.beta[free] >= problem.lo[free]) & (self.beta[free] <= problem.hi[free])
         target[free] = self.beta[free]
         target = np.clip(target, problem.lo, problem.hi)
         if not self._release(free[~is_inside]):  # who is taken to a bound cannot follow the others
             return False
-        self.residual += problem.v - old.v
+        self._system.residual[:] += problem.v - old.v
         dragged = np.flatnonzero(target != self.beta)
         return self._drag(dragged, target[dragged])
 
     def leave_out(self, problem: DualProblem, dragged: Index) -> bool:
         """Go over to a problem in which the variables ``dragged`` have an empty box at zero."""
-        self.problem = problem
+        self._set_problem(problem)
         return self._release(dragged) and self._drag(np.asarray(dragged, dtype=np.int64), np.zeros(len(dragged)))
 
     def settle(self, tol: float, most_work: float | None = None, most_changes: float = np.inf) -> bool:
@@ -191,10 +217,10 @@ class FreeSet:
         when somebody asked to stop.
         """
         most_work = _MOST_WORK * self.problem.n_variables**2 if most_work is None else most_work
-        self.n_changes, self.work = 0, 0.0
+        self._system.counts[CHANGES], self._system.work[0] = 0, 0.0
         least, vain = np.inf, 0
         while True:
-            is_there = self._to_optimum()
+            is_there = to_optimum(self._system)
             violation = violation_of(self.problem, self.beta, self.residual)
             if is_there and violation <= tol:
                 return True
@@ -214,11 +240,11 @@ class FreeSet:
     def refresh(self) -> None:
         """Take rounding out of the point: what the sums lack goes to the free variables, the residual is new."""
         self.restore_sums()
-        self.residual = residual_of(self.kernel, self.problem, self.beta)
+        self._system.residual[:] = residual_of(self.kernel, self.problem, self.beta)
 
     def restore_sums(self) -> None:
         """Give what rounding has taken from the sums to a free variable of each group."""
-        problem, free = self.problem, self._members[: self._n_free]
+        problem, free = self.problem, self._free
         for g, total in enumerate(problem.sums):
             mine = free[problem.group[free] == g]
             lack = float(total - self.beta[problem.group == g].sum())
@@ -230,60 +256,28 @@ class FreeSet:
                 row = self.kernel[roomiest % problem.n_samples].astype(np.float64)
                 self.residual.reshape(-1, problem.n_samples)[...] -= (self.beta[roomiest] - before) * row
 
-    @property
-    def _box(self) -> tuple[Vector, Vector, NDArray[np.int8], int]:
-        problem = self.problem
-        return problem.lo, problem.hi, problem.group, problem.n_groups
-
-    def _to_optimum(self) -> bool:
-        """Take the free variables to their optimum; return whether they got there."""
-        n_moved = self._n_free + _LOOKS
-        is_there, self._n_free, dropped = to_optimum(
-            self.kernel, self.beta, self.residual, *self._box, self._members, self._n_free, self._inverse
-        )
-        self.n_changes += dropped
-        self.work += dropped * self._n_free**2 + PASS * n_moved * self.problem.n_variables
-        return bool(is_there)
+    def _set_problem(self, problem: DualProblem) -> None:
+        self.problem = problem
+        self._system = self._system._replace(lo=problem.lo, hi=problem.hi)
 
     def _free_worst(self, tol: float, most_work: float) -> bool:
         """Free what violates most; return whether there is a point in going on."""
-        code, self._n_free, changes, work = free_worst(
-            self.kernel, self.beta, self.residual, *self._box, self._members, self._n_free, self._inverse,
-            self._dependent, tol, most_work - self.work, _MOST_FREED,
-        )  # fmt: skip
-        self.n_changes += changes
-        self.work += work
-        if code == TOO_MANY and self._n_free < min(MOST_FREE, self.problem.n_variables):
-            self._make_room(self._n_free)
+        code = free_worst(self._system, tol, most_work - self.work, _MOST_FREED)
+        if code == TOO_MANY and len(self._free) < min(MOST_FREE, self.problem.n_variables):
+            self._make_room(len(self._free))
             return True
         return bool(code == UNDER_WAY)
-
-    def _drop(self, place: int) -> bool:
-        n_groups = self.problem.n_groups
-        size = self._n_free + n_groups
-        if not can_drop(self._inverse, self._members, self._n_free, self.problem.group, n_groups, place):
-            return False
-        remove(self._inverse, size, n_groups + place, np.empty(size))
-        self._n_free -= 1
-        self._members[place] = self._members[self._n_free]
-        return True
 
     def _release(self, variables: Index) -> bool:
         """Let the variables be free no more, those of them that are; return whether enough others stay free."""
         for variable in variables:
-            place = np.flatnonzero(self._members[: self._n_free] == variable)
-            if len(place) and not self._drop(int(place[0])):
+            place = np.flatnonzero(self._free == variable)
+            if len(place) and not drop(self._system, int(place[0]), 0.0):
                 return False
         return True
 
     def _drag(self, dragged: Index, target: Vector) -> bool:
-        if not len(dragged):
-            return True
-        ok, self._n_free = drag(
-            self.kernel, self.beta, self.residual, *self._box, self._members, self._n_free, self._inverse, dragged,
-            target,
-        )  # fmt: skip
-        return bool(ok)
+        return not len(dragged) or bool(drag(self._system, dragged, target))
 
 
 def layout_ns(problem: DualProblem, beta: Vector) -> float:

@@ -1,13 +1,25 @@
 """The compiled steps of a free set: see `hinge.solvers.active_set.free_set`.
 
-``members[:n_free]`` are the free variables, ``inverse`` is the inverse of their system: first a row a group, then
-one a variable in the order of ``members``; see `inverse.py`. Variable t belongs to row ``t % n`` of
-the kernel matrix.
+Let F be the members: the free variables, in the order of ``members``. All steps rest on one linear system,
+
+    [ 0   E'  ] [ λ ]   [ s ]        E: one column per group, marking its members
+    [ E  K_FF ] [ δ ] = [ g ]
+
+whose inverse M is kept: first one row per group, then one per member (`inverse.py`). The step δ changes the sums
+of the members by s and their residuals by λ − g, where each group has a level λ of its own. There are three kinds:
+
+* to the optimum of F: s = 0 and g = r_F, so that the residuals of a group become equal;
+* after variables D that are dragged by δ_D: s = −Σ δ_D and g = −K_FD δ_D, so that they stay equal;
+* after an entrant t that grows by one: −M (e_t, K_Ft), where e_t marks its group. The curvature along this
+  direction is k_tt − (e_t, K_Ft)' M (e_t, K_Ft), and levels change by its first rows.
+
+Each goes no further than to the first bound of a member. That one is dropped from F, and the others go on.
+Variable t belongs to row ``t % n`` of the kernel matrix.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,82 +33,55 @@ _FREED_SHARE = 0.3
 # What one moved variable costs for each residual, in multiplications of a change.
 PASS = 0.4
 
+# Looking at all residuals is like some moved variables more.
+_LOOKS = 10
+
 UNDER_WAY, TOO_MANY, VAIN = 0, 1, 2
 
 
-@compiled
-def can_drop(inverse: Any, members: Any, n_free: int, group: Any, n_groups: int, place: int) -> bool:
-    """Whether the variable at ``place`` is not the last of its group."""
-    if n_groups == 0:
-        return n_free > 1
-    count = 0
-    for f in range(n_free):
-        count += group[members[f]] == group[members[place]]
-    return count > 1 and inverse[n_groups + place, n_groups + place] > 0
+class System(NamedTuple):
+    """A feasible point, its free variables and the inverse of their system.
 
-
-@compiled
-def _first_bound(
-    length: float,
-    factor: float,
-    direction: Any,
-    n_groups: int,
-    members: Any,
-    n_free: int,
-    beta: Any,
-    lo: Any,
-    hi: Any,
-) -> tuple[float, int]:
-    """How far the free variables go along ``factor * direction``, ``length`` at most; who stops them, or -1."""
-    first = -1
-    for f in range(n_free):
-        t, d = members[f], factor * direction[n_groups + f]
-        if d > 0:
-            reach = (hi[t] - beta[t]) / d
-        elif d < 0:
-            reach = (lo[t] - beta[t]) / d
-        else:
-            continue
-        if reach < length:
-            length, first = max(reach, 0.0), f
-    return length, first
-
-
-@compiled
-def _walk(
-    beta: Any, lo: Any, hi: Any, group: Any, n_groups: int, members: Any, n_free: int, inverse: Any,
-    direction: Any, dragged: Any, pace: Any, column: Any,
-) -> tuple[bool, int, int, float]:  # fmt: skip
-    """Step along ``direction`` (and ``pace`` for the dragged), dropping what comes to a bound on the way.
-
-    Returns whether the end was reached, the number still free, the number of variables dropped, and the share of
-    ``pace`` that the dragged have gone.
+    Attributes
+    ----------
+    kernel : array of shape (n, n)
+        Kernel values.
+    beta, residual, lo, hi, group : arrays
+        The point, its residual, the box and the groups, of all variables.
+    n_groups : int
+        Number of groups.
+    dependent : float
+        Share of k(x, x) up to which the curvature of an entrant says that it depends on the members.
+    members : array
+        The first ``counts[FREE]`` are the free variables.
+    inverse : array
+        The inverse of their system, in its lower half; there is room for more.
+    right, direction, column : arrays
+        A right-hand side of the system, the solution, and a row of the inverse.
+    counts : int64 array
+        Members; how often a variable was freed or dropped.
+    work : float64 array
+        One value: multiplications spent.
     """
-    dropped, left = 0, 1.0
-    while True:
-        length, first = _first_bound(1.0, 1.0, direction, n_groups, members, n_free, beta, lo, hi)
-        for f in range(n_free):
-            t = members[f]
-            beta[t] = min(max(beta[t] + length * direction[n_groups + f], lo[t]), hi[t])
-        for k in range(dragged.shape[0]):
-            beta[dragged[k]] += length * left * pace[k]
-        left *= 1.0 - length
-        if first < 0:
-            return True, n_free, dropped, 1.0 - left
-        t = members[first]
-        beta[t] = hi[t] if direction[n_groups + first] > 0 else lo[t]
-        if not can_drop(inverse, members, n_free, group, n_groups, first):
-            return False, n_free, dropped, 1.0 - left
-        size, place = n_groups + n_free, n_groups + first
-        share = direction[place] / inverse[place, place]
-        copy_row(inverse, size, place, column)
-        for j in range(size):
-            direction[j] = (1.0 - length) * (direction[j] - share * column[j])
-        remove(inverse, size, place, column)
-        direction[place] = direction[size - 1]
-        n_free -= 1
-        members[first] = members[n_free]
-        dropped += 1
+
+    kernel: Any
+    beta: Any
+    residual: Any
+    lo: Any
+    hi: Any
+    group: Any
+    n_groups: int
+    dependent: float
+    members: Any
+    inverse: Any
+    right: Any
+    direction: Any
+    column: Any
+    counts: Any
+    work: Any
+
+
+FREE, CHANGES = 0, 1
 
 
 @compiled
@@ -112,175 +97,240 @@ def subtract_image(kernel: Any, residual: Any, changed: Any, step: Any) -> None:
 
 
 @compiled
-def drag(
-    kernel: Any, beta: Any, residual: Any, lo: Any, hi: Any, group: Any, n_groups: int, members: Any, n_free: int,
-    inverse: Any, dragged: Any, target: Any,
-) -> tuple[bool, int]:  # fmt: skip
-    """Take the variables ``dragged`` to their targets; the free ones follow, so that their residuals stay equal.
+def to_optimum(system: System) -> bool:
+    """Take the members to their optimum: they are there but for rounding, unless this is the beginning.
 
-    Returns whether the end was reached, and how many are still free.
+    Returns whether they got there.
     """
-    size = n_groups + n_free
-    pace = target - beta[dragged]
-    pulled = np.zeros(residual.shape[0])
-    subtract_image(kernel, pulled, dragged, pace)  # −K δ of the dragged
-    right = np.zeros(size)
+    n_groups, n_free = system.n_groups, system.counts[FREE]
+    moved = system.members[:n_free].copy()
+    before = system.beta[moved]
+    system.right[:n_groups] = 0.0
+    for f in range(n_free):
+        system.right[n_groups + f] = system.residual[moved[f]]
+    times(system.inverse, n_groups + n_free, system.right, system.direction)
+    _keep_sums(system)
+    changes = system.counts[CHANGES]
+    is_there, _ = _walk(system, moved[:0], before[:0])
+    subtract_image(system.kernel, system.residual, moved, system.beta[moved] - before)
+    system.work[0] += float(system.counts[CHANGES] - changes) * system.counts[FREE] ** 2
+    system.work[0] += PASS * (n_free + _LOOKS) * system.beta.shape[0]
+    return is_there
+
+
+@compiled
+def drag(system: System, dragged: Any, target: Any) -> bool:
+    """Take the variables ``dragged`` to their targets while the members follow; return whether they got there."""
+    n_groups, n_free = system.n_groups, system.counts[FREE]
+    pace = target - system.beta[dragged]
+    pulled = np.zeros(system.residual.shape[0])
+    subtract_image(system.kernel, pulled, dragged, pace)  # −K δ of the dragged
+    moved = system.members[:n_free].copy()
+    before = system.beta[moved]
+    system.right[:n_groups] = 0.0
     if n_groups > 0:
         for k in range(dragged.shape[0]):
-            right[group[dragged[k]]] -= pace[k]
+            system.right[system.group[dragged[k]]] -= pace[k]
     for f in range(n_free):
-        right[n_groups + f] = pulled[members[f]]
-    direction = np.zeros(size)
-    times(inverse, size, right, direction)
-    everyone = members[:n_free].copy()
-    before = beta[everyone].copy()
-    ok, n_free, _, share = _walk(
-        beta, lo, hi, group, n_groups, members, n_free, inverse, direction, dragged, pace, np.empty(size)
-    )
-    if ok:
+        system.right[n_groups + f] = pulled[moved[f]]
+    times(system.inverse, n_groups + n_free, system.right, system.direction)
+    is_there, share = _walk(system, dragged, pace)
+    if is_there:
         for k in range(dragged.shape[0]):
-            beta[dragged[k]] = target[k]
-    subtract_image(kernel, residual, everyone, beta[everyone] - before)
-    for t in range(residual.shape[0]):
-        residual[t] += share * pulled[t]
-    return ok, n_free
+            system.beta[dragged[k]] = target[k]
+    subtract_image(system.kernel, system.residual, moved, system.beta[moved] - before)
+    for t in range(pulled.shape[0]):
+        system.residual[t] += share * pulled[t]
+    return is_there
 
 
 @compiled
-def _enter(
-    entrant: int, kernel: Any, beta: Any, lo: Any, hi: Any, group: Any, n_groups: int, members: Any, n_free: int,
-    inverse: Any, dependent: float, excess: float, levels: Any, border: Any, pull: Any, column: Any,
-) -> tuple[bool, int, int]:  # fmt: skip
-    """Move a variable that violates until it does not, or is at a bound; the free ones follow.
-
-    Those that come to a bound on the way are dropped. The entrant joins the free ones if it ends inside its box,
-    which it cannot if its curvature, given the free ones, is at most ``dependent`` times k(x, x).
-    Returns whether that went well, the number free and the number dropped.
-    """
-    n = kernel.shape[0]
-    row = kernel[entrant % n]
-    size = n_groups + n_free
-    for g in range(n_groups):
-        border[g] = 1.0 if group[entrant] == g else 0.0
-    for f in range(n_free):
-        border[n_groups + f] = row[members[f] % n]
-    times(inverse, size, border, pull)
-    curvature = row[entrant % n]
-    flat = dependent * abs(curvature)
-    for j in range(size):
-        curvature -= border[j] * pull[j]
-    sign = 1.0 if excess > 0 else -1.0
-    wanted, dropped = abs(excess), 0
-    while True:
-        own = hi[entrant] - beta[entrant] if sign > 0 else beta[entrant] - lo[entrant]
-        best = wanted / curvature if curvature > flat else np.inf
-        length, first = _first_bound(min(own, best), -sign, pull, n_groups, members, n_free, beta, lo, hi)
-        if not length < np.inf:
-            return False, n_free, dropped
-        for f in range(n_free):
-            t = members[f]
-            beta[t] = min(max(beta[t] - length * sign * pull[n_groups + f], lo[t]), hi[t])
-        beta[entrant] = min(max(beta[entrant] + length * sign, lo[entrant]), hi[entrant])
-        for g in range(n_groups):
-            levels[g] -= length * sign * pull[g]
-        wanted -= length * max(curvature, 0.0)
-        if first < 0:
-            if length == own:
-                beta[entrant] = hi[entrant] if sign > 0 else lo[entrant]
-                return True, n_free, dropped
-            add(inverse, size, pull, curvature)
-            members[n_free] = entrant
-            return True, n_free + 1, dropped
-        t, place = members[first], n_groups + first
-        beta[t] = lo[t] if sign * pull[place] > 0 else hi[t]
-        if not can_drop(inverse, members, n_free, group, n_groups, first):
-            if n_groups == 0 or not curvature > flat:
-                return False, n_free, dropped
-            # The last of its group: the entrant takes its place.
-            add(inverse, size, pull, curvature)
-            remove(inverse, size + 1, place, column)
-            members[first] = entrant
-            return True, n_free, dropped + 1
-        share = pull[place] / inverse[place, place]
-        curvature += share * pull[place]
-        copy_row(inverse, size, place, column)
-        for j in range(size):
-            pull[j] -= share * column[j]
-        remove(inverse, size, place, column)
-        size -= 1
-        n_free -= 1
-        pull[place] = pull[size]
-        members[first] = members[n_free]
-        dropped += 1
-
-
-@compiled
-def to_optimum(
-    kernel: Any, beta: Any, residual: Any, lo: Any, hi: Any, group: Any, n_groups: int, members: Any, n_free: int,
-    inverse: Any,
-) -> tuple[bool, int, int]:  # fmt: skip
-    """Take the free variables to their optimum: they are there but for rounding, unless this is the beginning.
-
-    Returns whether that went well, how many are still free and how many were dropped on the way.
-    """
-    size = n_groups + n_free
-    right, direction, column = np.zeros(size), np.zeros(size), np.zeros(size)
-    moved = members[:n_free].copy()
-    before = beta[moved]
-    for f in range(n_free):
-        right[n_groups + f] = residual[moved[f]]
-    times(inverse, size, right, direction)
-    _keep_sums(direction, members, n_free, group, n_groups)
-    ok, n_free, dropped, _ = _walk(
-        beta, lo, hi, group, n_groups, members, n_free, inverse, direction, np.empty(0, np.int64), np.empty(0),
-        column,
-    )  # fmt: skip
-    subtract_image(kernel, residual, moved, beta[moved] - before)
-    return ok, n_free, dropped
-
-
-@compiled
-def free_worst(
-    kernel: Any, beta: Any, residual: Any, lo: Any, hi: Any, group: Any, n_groups: int, members: Any, n_free: int,
-    inverse: Any, dependent: float, tol: float, most_work: float, most_freed: int,
-) -> tuple[int, int, int, float]:  # fmt: skip
+def free_worst(system: System, tol: float, most_work: float, most_freed: int) -> int:
     """Free the variables that violate most, one after the other; then bring all residuals up to date.
 
-    Returns how it ended, how many variables are free, how often one was freed or dropped, and the multiplications.
+    Returns how it ended.
     """
-    room = members.shape[0] - n_groups
-    border, pull, column = np.zeros(members.shape[0]), np.zeros(members.shape[0]), np.zeros(members.shape[0])
-    levels, wrong = np.zeros(max(n_groups, 1)), np.zeros(beta.shape[0])
-    _set_levels(residual, members, n_free, group, n_groups, levels)
-    worst = _find_wrong(beta, residual, lo, hi, group, n_groups, levels, members, n_free, wrong)
+    beta, members, counts, work = system.beta, system.members, system.counts, system.work
+    levels, wrong = _levels(system), np.zeros(beta.shape[0])
+    worst = _find_wrong(system, levels, wrong)
     candidates = np.empty(most_freed, np.int64)
     n_candidates = _most_wrong(wrong, _FREED_SHARE * worst, candidates)
-    moved, n_moved = np.concatenate((members[:n_free], candidates[:n_candidates])), n_free
+    n_moved, spent = counts[FREE], 0.0
+    moved = np.concatenate((members[:n_moved], candidates[:n_candidates]))
     before = beta[moved]
-    code, changes, work = UNDER_WAY, 0, 0.0
-    for place in range(n_candidates):
-        chosen = candidates[place]
-        if n_free >= room:
+    code = UNDER_WAY
+    for chosen in candidates[:n_candidates]:
+        if counts[FREE] + system.n_groups >= members.shape[0]:
             code = TOO_MANY
             break
         n_moved += 1
-        excess = residual[chosen] - (levels[group[chosen]] if n_groups > 0 else 0.0)
-        excess -= _image_at(chosen, kernel, moved[:n_moved], beta, before)
-        may_move = beta[chosen] < hi[chosen] if excess > 0 else beta[chosen] > lo[chosen]
+        excess = system.residual[chosen] - levels[system.group[chosen]]
+        excess -= _image_at(chosen, system.kernel, moved[:n_moved], beta, before)
+        may_move = beta[chosen] < system.hi[chosen] if excess > 0 else beta[chosen] > system.lo[chosen]
         if abs(excess) <= 0.25 * tol or not may_move:
             continue
-        ok, n_free, dropped = _enter(
-            chosen, kernel, beta, lo, hi, group, n_groups, members, n_free, inverse, dependent, excess, levels,
-            border, pull, column,
-        )  # fmt: skip
-        changes += dropped + 1
-        work += (dropped + 1.0) * n_free * n_free + PASS * beta.shape[0]
-        if not ok or work > most_work:
+        changes = counts[CHANGES]
+        is_fine = _enter(system, chosen, excess, levels)
+        counts[CHANGES] += 1
+        spent += float(counts[CHANGES] - changes) * counts[FREE] * counts[FREE] + PASS * beta.shape[0]
+        if not is_fine or spent > most_work:
             code = VAIN
             break
     moved = moved[:n_moved]
-    subtract_image(kernel, residual, moved, beta[moved] - before[:n_moved])
-    return code, n_free, changes, work + PASS * n_moved * beta.shape[0]
+    subtract_image(system.kernel, system.residual, moved, beta[moved] - before[:n_moved])
+    work[0] += spent + PASS * n_moved * beta.shape[0]
+    return code
+
+
+@compiled
+def drop(system: System, place: int, left: float) -> bool:
+    """Drop the member at ``place``, unless it is the last of its group; return whether that was done.
+
+    ``direction`` becomes ``left`` times that of the others.
+    """
+    n_groups, n_free, direction, column = system.n_groups, system.counts[FREE], system.direction, system.column
+    if not _can_drop(system, place):
+        return False
+    size, row = n_groups + n_free, n_groups + place
+    share = direction[row] / system.inverse[row, row]
+    copy_row(system.inverse, size, row, column)
+    for j in range(size):
+        direction[j] = left * (direction[j] - share * column[j])
+    remove(system.inverse, size, row, column)
+    direction[row] = direction[size - 1]
+    system.members[place] = system.members[n_free - 1]
+    system.counts[FREE] -= 1
+    system.counts[CHANGES] += 1
+    return True
+
+
+@compiled
+def _can_drop(system: System, place: int) -> bool:
+    """Whether the member at ``place`` is not the last of its group."""
+    n_groups, n_free, members, group = system.n_groups, system.counts[FREE], system.members, system.group
+    if n_groups == 0:
+        return n_free > 1
+    count = 0
+    for f in range(n_free):
+        count += group[members[f]] == group[members[place]]
+    return count > 1 and system.inverse[n_groups + place, n_groups + place] > 0
+
+
+@compiled
+def _first_bound(system: System, length: float, factor: float) -> tuple[float, int]:
+    """How far the members go along ``factor * direction``, ``length`` at most; who stops them, or -1."""
+    n_groups, beta, lo, hi, members = system.n_groups, system.beta, system.lo, system.hi, system.members
+    first = -1
+    for f in range(system.counts[FREE]):
+        t, d = members[f], factor * system.direction[n_groups + f]
+        if d > 0:
+            reach = (hi[t] - beta[t]) / d
+        elif d < 0:
+            reach = (lo[t] - beta[t]) / d
+        else:
+            continue
+        if reach < length:
+            length, first = max(reach, 0.0), f
+    return length, first
+
+
+@compiled
+def _advance(system: System, length: float, factor: float, first: int) -> None:
+    """Move the members along ``factor * direction``, the one at ``first``, if any, to the bound that it meets."""
+    n_groups, beta, lo, hi, members = system.n_groups, system.beta, system.lo, system.hi, system.members
+    for f in range(system.counts[FREE]):
+        t = members[f]
+        beta[t] = min(max(beta[t] + length * factor * system.direction[n_groups + f], lo[t]), hi[t])
+    if first >= 0:
+        t = members[first]
+        beta[t] = hi[t] if factor * system.direction[n_groups + first] > 0 else lo[t]
+
+
+@compiled
+def _walk(system: System, dragged: Any, pace: Any) -> tuple[bool, float]:
+    """Step along ``direction`` (and ``pace`` for the dragged), dropping what comes to a bound on the way.
+
+    Returns whether the end was reached, and the share of ``pace`` that the dragged have gone.
+    """
+    left = 1.0
+    while True:
+        length, first = _first_bound(system, 1.0, 1.0)
+        _advance(system, length, 1.0, first)
+        for k in range(dragged.shape[0]):
+            system.beta[dragged[k]] += length * left * pace[k]
+        left *= 1.0 - length
+        if first < 0 or not drop(system, first, 1.0 - length):
+            return first < 0, 1.0 - left
+
+
+@compiled
+def _enter(system: System, entrant: int, excess: float, levels: Any) -> bool:
+    """Move a variable that violates by ``excess`` until it does not, or is at a bound; the members follow.
+
+    Those that come to a bound on the way are dropped. The entrant becomes a member if it ends inside its box,
+    which it cannot if it depends on the members: nothing but a bound stops it then. Returns whether it went well.
+    """
+    n_groups, beta, counts, direction = system.n_groups, system.beta, system.counts, system.direction
+    lo, hi = system.lo[entrant], system.hi[entrant]
+    curvature, flat = _pull(system, entrant)
+    sign = 1.0 if excess > 0 else -1.0
+    wanted = abs(excess)
+    while True:
+        own = hi - beta[entrant] if sign > 0 else beta[entrant] - lo
+        best = wanted / curvature if curvature > flat else np.inf
+        length, first = _first_bound(system, min(own, best), -sign)
+        if not length < np.inf:
+            return False
+        _advance(system, length, -sign, first)
+        beta[entrant] = min(max(beta[entrant] + length * sign, lo), hi)
+        for g in range(n_groups):
+            levels[g] -= length * sign * direction[g]
+        wanted -= length * max(curvature, 0.0)
+        if first < 0:
+            if length == own:
+                beta[entrant] = hi if sign > 0 else lo
+            else:
+                _join(system, entrant, curvature)
+            return True
+        row = n_groups + first
+        gained = direction[row] / system.inverse[row, row] * direction[row]
+        if drop(system, first, 1.0):
+            curvature += gained
+            continue
+        if n_groups == 0 or not curvature > flat:
+            return False
+        _join(system, entrant, curvature)  # the last of its group: the entrant takes its place
+        remove(system.inverse, n_groups + counts[FREE], row, system.column)
+        system.members[first] = entrant
+        counts[FREE] -= 1
+        counts[CHANGES] += 1
+        return True
+
+
+@compiled
+def _pull(system: System, entrant: int) -> tuple[float, float]:
+    """Set ``direction`` to M (e_t, K_Ft); return the curvature, and that up to which the entrant is dependent."""
+    n, n_groups, n_free, right = system.kernel.shape[0], system.n_groups, system.counts[FREE], system.right
+    row = system.kernel[entrant % n]
+    for g in range(n_groups):
+        right[g] = 1.0 if system.group[entrant] == g else 0.0
+    for f in range(n_free):
+        right[n_groups + f] = row[system.members[f] % n]
+    times(system.inverse, n_groups + n_free, right, system.direction)
+    curvature = row[entrant % n]
+    flat = system.dependent * abs(curvature)
+    for j in range(n_groups + n_free):
+        curvature -= right[j] * system.direction[j]
+    return curvature, flat
+
+
+@compiled
+def _join(system: System, entrant: int, curvature: float) -> None:
+    """Make a variable a member, given that ``direction`` is its pull."""
+    n_free = system.counts[FREE]
+    add(system.inverse, system.n_groups + n_free, system.direction, curvature)
+    system.members[n_free] = entrant
+    system.counts[FREE] += 1
 
 
 @compiled
@@ -294,21 +344,18 @@ def _image_at(t: int, kernel: Any, moved: Any, beta: Any, before: Any) -> float:
 
 
 @compiled
-def _find_wrong(
-    beta: Any, residual: Any, lo: Any, hi: Any, group: Any, n_groups: int, levels: Any, members: Any, n_free: int,
-    wrong: Any,
-) -> float:  # fmt: skip
-    """Set ``wrong`` to how much each variable that is not free in the system violates; return the worst."""
-    worst = 0.0
+def _find_wrong(system: System, levels: Any, wrong: Any) -> float:
+    """Set ``wrong`` to how much each variable that is no member violates; return the worst."""
+    beta, worst = system.beta, 0.0
     for t in range(beta.shape[0]):
-        excess = residual[t] - (levels[group[t]] if n_groups > 0 else 0.0)
+        excess = system.residual[t] - levels[system.group[t]]
         wrong[t] = 0.0
-        if excess > 0 and beta[t] < hi[t]:
+        if excess > 0 and beta[t] < system.hi[t]:
             wrong[t] = excess
-        elif excess < 0 and beta[t] > lo[t]:
+        elif excess < 0 and beta[t] > system.lo[t]:
             wrong[t] = -excess
-    for f in range(n_free):
-        wrong[members[f]] = 0.0
+    for f in range(system.counts[FREE]):
+        wrong[system.members[f]] = 0.0
     for t in range(beta.shape[0]):
         worst = max(worst, wrong[t])
     return worst
@@ -330,28 +377,30 @@ def _most_wrong(wrong: Any, least: float, places: Any) -> int:
 
 
 @compiled
-def _keep_sums(direction: Any, members: Any, n_free: int, group: Any, n_groups: int) -> None:
+def _keep_sums(system: System) -> None:
     """Take out of ``direction`` what rounding adds to the groups' sums."""
+    n_groups, n_free, direction = system.n_groups, system.counts[FREE], system.direction
     for g in range(n_groups):
         total, count = 0.0, 0
         for f in range(n_free):
-            if group[members[f]] == g:
+            if system.group[system.members[f]] == g:
                 total += direction[n_groups + f]
                 count += 1
         if count > 0:
             for f in range(n_free):
-                if group[members[f]] == g:
+                if system.group[system.members[f]] == g:
                     direction[n_groups + f] -= total / count
 
 
 @compiled
-def _set_levels(residual: Any, members: Any, n_free: int, group: Any, n_groups: int, levels: Any) -> None:
-    """Set ``levels`` to the mean residual of each group's free variables."""
-    levels[:] = 0.0
-    counts = np.zeros(max(n_groups, 1))
-    for f in range(n_free):
-        if n_groups > 0:
-            levels[group[members[f]]] += residual[members[f]]
-            counts[group[members[f]]] += 1.0
-    for g in range(n_groups):
-        levels[g] /= max(counts[g], 1.0)
+def _levels(system: System) -> Any:
+    """The mean residual of each group's members; zero where there are no groups."""
+    levels, counts = np.zeros(max(system.n_groups, 1)), np.zeros(max(system.n_groups, 1))
+    if system.n_groups > 0:
+        for f in range(system.counts[FREE]):
+            t = system.members[f]
+            levels[system.group[t]] += system.residual[t]
+            counts[system.group[t]] += 1.0
+        for g in range(system.n_groups):
+            levels[g] /= max(counts[g], 1.0)
+    return levels
