@@ -9,6 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from hinge import __version__
+
 PACKAGES = (
     "hinge", "numpy", "scipy", "numba", "scikit-learn", "scikit-learn-intelex", "libsvm-official",
     "liblinear-official",
@@ -45,6 +47,6 @@ def _memory_gb() -> float | None:
 
 def _version(name: str) -> str:
     try:
-        return version(name)
+        return __version__ if name == "hinge" else version(name)
     except PackageNotFoundError:
         return "absent"

@@ -1,6 +1,7 @@
 """The tree is what ARCHITECTURE.md says it is, and imports go the ways its table allows."""
 
 import ast
+import importlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -97,6 +98,11 @@ def test_the_table_knows_every_part():
     parts = {part_of(name) for name in modules(ROOT / "src")}
     assert allowed().keys() | FREE == parts
     assert all(others <= parts for others in allowed().values())
+
+
+@pytest.mark.parametrize("name", [name for name in modules(ROOT / "src") if not name.endswith("__main__")])
+def test_every_module_can_be_imported(name):
+    importlib.import_module(name)
 
 
 def test_imports_go_the_ways_the_page_allows():

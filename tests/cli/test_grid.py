@@ -216,7 +216,7 @@ def test_no_plot_without_matplotlib(hinge, blobs, monkeypatch):
     monkeypatch.setattr(grid.importlib.util, "find_spec", lambda name: None)
     quiet = hinge("grid", *SMALL[:4], blobs)
     assert quiet.code == 0
-    assert "hinge[plot]" in quiet.err
+    assert "hinge-svm[plot]" in quiet.err
     assert hinge("grid", "--plot", "a.png", *SMALL[:4], blobs).code == 1
 
 

@@ -267,5 +267,5 @@ def test_without_clarabel_the_remedy_is_named(monkeypatch):
         raise ImportError(name)
 
     monkeypatch.setattr(interior_point, "importlib", SimpleNamespace(import_module=nothing))
-    with pytest.raises(ImportError, match=r"pip install hinge\[lab\]"):
+    with pytest.raises(ImportError, match=r"pip install 'hinge-svm\[lab\]"):
         lab.get("interior-point").solve(c_svc(FOUR_LABELS), Gram(FOUR_POINTS, Kernel("linear")))

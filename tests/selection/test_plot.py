@@ -97,7 +97,7 @@ def test_missing_matplotlib_names_the_extra(monkeypatch):
         return original(name, *rest, **more)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(ModuleNotFoundError, match=r"hinge\[plot\]"):
+    with pytest.raises(ModuleNotFoundError, match=r"hinge-svm\[plot\]"):
         plot_scores(POINTS, bowl(POINTS))
 
 

@@ -55,7 +55,7 @@ def _pyplot() -> Any:
     try:
         import matplotlib
     except ImportError:
-        raise ImportError("pictures need matplotlib: pip install 'hinge[plot]'") from None
+        raise ImportError("pictures need matplotlib: pip install 'hinge-svm[plot]'") from None
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 

@@ -8,17 +8,18 @@ import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
 
+from hinge._version import __version__
 from hinge.io import atomic_write
 from hinge.lab.experiments.cells import Outcome
 
-_PACKAGES = ("hinge", "numpy", "scipy", "numba")
+_PACKAGES = ("numpy", "scipy", "numba")
 _CONFIDENCE = 0.95
 
 NOTHING = "–"
@@ -97,11 +98,11 @@ def write(path: Path, title: str, opening: Iterable[str], sections: Iterable[Sec
 
 
 def circumstances() -> str:
-    """Return date, machine and versions as one paragraph: no host name, no path."""
+    """Return date, computer and versions as one paragraph: no host name, no path."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    versions = ", ".join(f"{name} {_version(name)}" for name in _PACKAGES)
+    versions = ", ".join([f"hinge {__version__}", *(f"{name} {version(name)}" for name in _PACKAGES)])
     system = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
-    return f"Date: {datetime.now(UTC):%Y-%m-%d}. Machine: {_processor()}, {cores} cores, {system}; {versions}."
+    return f"Date: {datetime.now(UTC):%Y-%m-%d}. Computer: {_processor()}, {cores} cores, {system}; {versions}."
 
 
 def _processor() -> str:
@@ -110,13 +111,6 @@ def _processor() -> str:
         return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
     except (OSError, StopIteration):
         return platform.processor() or platform.machine()
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "(source)"
 
 
 # ---------------------------------------------------------------------- numbers as text

@@ -259,6 +259,8 @@ def _canvas() -> tuple[Any, Any]:
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError('plots need matplotlib: pip install "hinge[plot]"', name="matplotlib") from error
+        raise ModuleNotFoundError(
+            "plots need matplotlib: pip install 'hinge-svm[plot]'", name="matplotlib"
+        ) from error
     figure = Figure(figsize=_INCHES, layout="constrained")
     return figure, figure.add_subplot()

@@ -125,7 +125,7 @@ class Search:
         if self.parsed["gnuplot"] == _NULL or (path is None and not self.is_plane):
             return None
         if importlib.util.find_spec("matplotlib") is None:
-            advice = 'no plot without matplotlib: pip install "hinge[plot]"'
+            advice = "no plot without matplotlib: pip install 'hinge-svm[plot]'"
             if path is not None:
                 _refuse(advice)
             self._note(advice)

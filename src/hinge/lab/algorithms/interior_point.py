@@ -10,7 +10,7 @@ second, five thousand a minute.
 When to use. As an oracle for small problems, and inside a decomposition (Bottou & Lin, section 1.6.2), where
 its setup time is paid again for every working set.
 
-Clarabel is an optional dependency: ``pip install hinge[lab]``.
+Clarabel is an optional dependency: ``pip install 'hinge-svm[lab]'``.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _load_clarabel() -> Any:
     try:
         return importlib.import_module("clarabel")
     except ImportError as error:
-        raise ImportError("the general QP solver needs Clarabel: pip install hinge[lab]") from error
+        raise ImportError("the general QP solver needs Clarabel: pip install 'hinge-svm[lab]'") from error
 
 
 def interior_point(state: State, tol: float, run: Run) -> None:

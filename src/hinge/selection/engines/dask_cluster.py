@@ -168,7 +168,7 @@ def _client(engine: Any) -> Iterator[Any]:
     try:
         from distributed import Client, default_client
     except ModuleNotFoundError as error:
-        advice = 'a cluster needs Dask: pip install "hinge[cluster]"'
+        advice = "a cluster needs Dask: pip install 'hinge-svm[cluster]'"
         raise ModuleNotFoundError(advice, name="distributed") from error
     if isinstance(engine, Client):
         yield engine
