@@ -31,6 +31,12 @@ def pytest_configure(config):
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def crowd():
+    """How many times longer than on an idle computer things take, because other processes run too."""
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    return max(1.0, load / (os.cpu_count() or 1))
+
+
 @pytest.fixture(autouse=True)
 def _no_test_hangs():
     """Raise in a test that runs for two minutes: a solver that never ends is a failure, not a frozen suite."""
@@ -42,7 +48,9 @@ def _no_test_hangs():
         raise TimeoutError("this test ran for more than two minutes")
 
     before = signal.signal(signal.SIGALRM, too_long)
-    signal.setitimer(signal.ITIMER_REAL, 120, 10)  # again after ten seconds, in case it is tried once more
+    signal.setitimer(
+        signal.ITIMER_REAL, 120 * crowd(), 10
+    )  # again after ten seconds, in case it is tried once more
     yield
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)
@@ -50,9 +58,8 @@ def _no_test_hangs():
 
 @pytest.fixture
 def one_second():
-    """A second of an idle machine: longer where other processes want the processors too."""
-    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
-    return max(1.0, load / (os.cpu_count() or 1))
+    """A second of an idle computer."""
+    return crowd()
 
 
 @pytest.fixture(scope="session")
