@@ -120,7 +120,7 @@ def test_the_top_of_the_library_stays_small():
 @pytest.mark.parametrize(
     "statement",
     [
-        "from hinge.training.course import train",
+        "from hinge.training.course import Course",
         "import hinge.estimators",
         "from hinge.selection import chain",
         "def later():\n    from hinge.io import load",

@@ -8,7 +8,8 @@ import exact
 from hinge import SVC, Gram, Kernel, Settings, certificate, solve
 from hinge.dual import residuals
 from hinge.dual.formulations import c_svc, epsilon_svr
-from hinge.training.course import Task, train
+from hinge.training.tasks import Task
+from hinge.training.trainer import Trainer
 
 
 def true_violation(problem, X, beta, **kernel):
@@ -45,7 +46,7 @@ def test_one_column_of_ten_millions_is_never_called_converged_wrongly(n):
     X[:, 0] *= 1e7
     problem = c_svc(y, C=1.0)
     gram = Gram(X, Kernel("linear"))
-    (machine,) = train(gram, [Task(np.arange(n), problem)], Settings(max_iter=100_000))
+    (machine,) = Trainer(gram, Settings(max_iter=100_000)).train([Task(np.arange(n), problem)])
     report, beta = machine.solution.report, machine.solution.beta
     found = true_violation(problem, X, beta, name="linear")
     assert not report.converged or found <= 1.01e-3

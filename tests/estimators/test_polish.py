@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hinge import Gram, Kernel, Settings, certificate, solve
 from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
 from hinge.solvers.active_set.polish import polish
-from hinge.training.course import Task, train
+from hinge.training.tasks import Task
+from hinge.training.trainer import Trainer
 
 
 def problems(X, y, weights):
@@ -93,7 +94,7 @@ def test_a_mistaken_solver_is_not_believed(seed):
         one_class(40, 0.3, rng.uniform(0.5, 2.0, 40)),
         Gram(X, Kernel("sigmoid", gamma=0.5, coef0=-1.0)),
     )
-    (machine,) = train(gram, [Task(np.arange(40), problem)], Settings(max_iter=20_000))
+    (machine,) = Trainer(gram, Settings(max_iter=20_000)).train([Task(np.arange(40), problem)])
     report = machine.solution.report
     assert report.violation == pytest.approx(certificate(problem, gram, machine.solution.beta).violation, abs=1e-6)
     assert report.converged == (report.violation <= 1e-3)

@@ -21,7 +21,9 @@ import reference
 from hinge import DualProblem, Gram, Kernel, Settings
 from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
 from hinge.runtime.threads import lazy
-from hinge.training.course import Machine, Task, train
+from hinge.training.machine import Machine
+from hinge.training.tasks import Task
+from hinge.training.trainer import Trainer
 from strategies import suited
 
 N_FITS = int(os.environ.get("HINGE_HOSTILE_FITS", "300"))
@@ -285,7 +287,7 @@ def _fit(case: Hostile, problem: DualProblem, gram: Gram) -> tuple[Machine, floa
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", ConvergenceWarning)
-        (machine,) = train(gram, [Task(np.arange(case.n), problem)], Settings(tol=case.tol))
+        (machine,) = Trainer(gram, Settings(tol=case.tol)).train([Task(np.arange(case.n), problem)])
     return machine, time.thread_time() - begun
 
 

@@ -12,7 +12,8 @@ from hinge import SVC, Gram, Kernel, NuSVR, Settings, certificate, solve
 from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
 from hinge.kernel.factor import features_of
 from hinge.solvers.pairs import pairwise
-from hinge.training.course import Task, train
+from hinge.training.tasks import Task
+from hinge.training.trainer import Trainer
 from reference import violation
 
 
@@ -35,7 +36,7 @@ def polynomial(X, degree):
 
 
 def trained(X, kernel, problem):
-    (machine,) = train(Gram(X, kernel), [Task(np.arange(len(X)), problem)])
+    (machine,) = Trainer(Gram(X, kernel)).train([Task(np.arange(len(X)), problem)])
     return machine.solution
 
 

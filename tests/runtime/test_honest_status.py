@@ -7,8 +7,9 @@ import pytest
 
 from hinge import SVC, SVR, Gram, Kernel, Settings, Sizes, Status, solve
 from hinge.dual.formulations import c_svc
-from hinge.training import course as training
-from hinge.training.course import Task, train
+from hinge.training.machine import combined_report
+from hinge.training.tasks import Task
+from hinge.training.trainer import Trainer
 from reference import kernel_matrix, violation
 
 RNG = np.random.default_rng(0)
@@ -32,7 +33,7 @@ def mistaken(n_right, starts):
 @pytest.mark.parametrize("make", [lambda: SVC(gamma=0.1, C=5.0), lambda: SVR(gamma=0.1, C=5.0, epsilon=0.01)])
 def test_a_solver_that_errs_to_the_end_is_not_called_converged(make, monkeypatch):
     starts = []
-    monkeypatch.setattr(training, "solve", mistaken(10**9, starts))
+    monkeypatch.setattr("hinge.training.trainer.solve", mistaken(10**9, starts))
     machine = make()
     with pytest.warns(UserWarning, match="stalled"):
         machine.fit(X, NOISE)
@@ -45,7 +46,7 @@ def test_a_solver_that_errs_to_the_end_is_not_called_converged(make, monkeypatch
 @pytest.mark.parametrize("n_right", [1, 2])
 def test_a_solver_that_errs_is_asked_again_from_where_it_was(n_right, monkeypatch):
     starts = []
-    monkeypatch.setattr(training, "solve", mistaken(n_right, starts))
+    monkeypatch.setattr("hinge.training.trainer.solve", mistaken(n_right, starts))
     machine = SVC(gamma=0.1, C=5.0).fit(X, NOISE)
     assert machine.report_.status == "converged"
     assert machine.report_.violation <= machine.tol
@@ -76,7 +77,7 @@ def test_one_machine_that_did_not_converge_speaks_for_the_fit(status, which, n_j
     counts = [(int(np.isin(y, pair).sum()), int((y == pair[0]).sum())) for pair in pairs]
     assert len(set(counts)) == 3
     marked = counts[which]
-    monkeypatch.setattr(training, "solve", answer)
+    monkeypatch.setattr("hinge.training.trainer.solve", answer)
     machine = SVC(n_jobs=n_jobs)
     with pytest.warns(UserWarning, match=status):
         machine.fit(rows, y)
@@ -103,9 +104,9 @@ def test_sums_and_extremes_of_all_machines_are_reported():
     gram = Gram(X[:400], Kernel("rbf", gamma=0.1), threads=2)
     parts = [np.arange(0, 150), np.arange(100, 400), np.arange(20, 50)]
     tasks = [Task(part, c_svc(NOISE[part], C=2.0)) for part in parts]
-    machines = train(gram, tasks, Settings(sizes=sizes))
+    machines = Trainer(gram, Settings(sizes=sizes)).train(tasks)
     reports = [machine.solution.report for machine in machines]
-    together = training.combined_report(machines, gram, 1.0)
+    together = combined_report(machines, gram, 1.0)
     assert [report.largest_set for report in reports][2] == 30  # it fits one set
     assert together.largest_set == max(report.largest_set for report in reports) > 30
     assert together.fewest_active == min(report.fewest_active for report in reports) <= 30

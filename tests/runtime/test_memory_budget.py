@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from hinge import SVC, SVR, Gram, Kernel, NuSVC
-from hinge.training.course import keep_values
+from hinge.dual.formulations import c_svc
 from hinge.training.pair_grams import PairGrams
+from hinge.training.tasks import Task
+from hinge.training.trainer import Trainer
 
 MB = 2**20
 
@@ -69,7 +71,9 @@ def test_a_stored_matrix_counts_into_the_budget():
     assert not gram.has_room_for(100)
     assert Gram(X, Kernel("rbf"), cache_bytes=240_000).stored().has_room_for(100)
     dear = Gram(samples(100, 90)[0], Kernel("rbf"), cache_bytes=160_000)
-    assert keep_values(dear, 300).cache_bytes == 80_000
+    trainer = Trainer(dear)
+    trainer.prepare([Task(np.arange(100), c_svc(np.resize([1.0, -1.0], 100), C=1.0))], n_runs=3)
+    assert trainer.gram.cache_bytes == 80_000
 
 
 @pytest.mark.parametrize("cache_bytes", [10_000, 200_000, 300_000, 10_000_000])

@@ -25,8 +25,10 @@ from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import Kernel
 from hinge.model import Model
 from hinge.settings import Settings
-from hinge.training.course import Machine, Task, assemble, keep_values, train
+from hinge.training.machine import Machine, assemble
 from hinge.training.progress import Watch
+from hinge.training.tasks import Task
+from hinge.training.trainer import Trainer
 
 N_PROBABILITY_FOLDS = 5
 
@@ -37,7 +39,7 @@ _ROUNDED_VALUES = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Trainer:
+class Run:
     """What all machines of a run share.
 
     Attributes
@@ -153,14 +155,14 @@ class Plan:
             jobs.append(job)
         return jobs
 
-    def finish(self, trainer: Trainer) -> LibsvmModel:
+    def finish(self, run: Run) -> LibsvmModel:
         """Put the model together, without probabilities."""
-        if not trainer.parameters.is_classifier:
-            return self._finish_single(trainer)
+        if not run.parameters.is_classifier:
+            return self._finish_single(run)
         k = len(self.classes)
         ordered = np.concatenate(self.classes)
         codes = np.repeat(np.arange(k), [len(members) for members in self.classes])
-        where = np.empty(len(trainer.y), np.int64)
+        where = np.empty(len(run.y), np.int64)
         where[ordered] = np.arange(len(ordered))
         coefficients = np.zeros((k - 1, len(ordered)))
         for (i, j), job in zip(pairs_of(k), self.jobs, strict=True):
@@ -169,29 +171,29 @@ class Plan:
             coefficients[opponent, at] = job.machine.coefficients
         used = np.flatnonzero(coefficients.any(axis=0))
         return LibsvmModel(
-            trainer.parameters.svm_type, trainer.kernel,
+            run.parameters.svm_type, run.kernel,
             np.array([0.0 - job.machine.intercept for job in self.jobs], np.float64),
-            coefficients[:, used], _vectors(trainer, ordered[used]), self.class_labels,
+            coefficients[:, used], _vectors(run, ordered[used]), self.class_labels,
             np.bincount(codes[used], minlength=k).astype(np.int64),
         )  # fmt: skip
 
-    def _finish_single(self, trainer: Trainer) -> LibsvmModel:
+    def _finish_single(self, run: Run) -> LibsvmModel:
         machine = self.jobs[0].machine
         used = np.flatnonzero(machine.coefficients)
         rho = 0.0 - machine.intercept
-        if trainer.parameters.svm_type == "one_class":
+        if run.parameters.svm_type == "one_class":
             # Free support vectors lie on the boundary; a step well below the tolerance makes them inliers whatever
             # program adds up their decision values, and in whatever order.
-            rho -= _BOUNDARY_SHARE * max(trainer.parameters.tolerance, _ROUNDED_VALUES * abs(rho))
+            rho -= _BOUNDARY_SHARE * max(run.parameters.tolerance, _ROUNDED_VALUES * abs(rho))
         return LibsvmModel(
-            trainer.parameters.svm_type, trainer.kernel, np.array([rho]),
-            machine.coefficients[used][None, :], _vectors(trainer, machine.samples[used]),
+            run.parameters.svm_type, run.kernel, np.array([rho]),
+            machine.coefficients[used][None, :], _vectors(run, machine.samples[used]),
         )  # fmt: skip
 
 
-def _vectors(trainer: Trainer, places: Index) -> Any:
-    rows = trainer.rows[places]
-    return sp.csr_matrix(dense_columns(rows, np.array([0]))) if trainer.kernel.is_precomputed else rows
+def _vectors(run: Run, places: Index) -> Any:
+    rows = run.rows[places]
+    return sp.csr_matrix(dense_columns(rows, np.array([0]))) if run.kernel.is_precomputed else rows
 
 
 def group_classes(labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[NDArray[np.intp]]]:
@@ -220,32 +222,32 @@ def folds_of(labels: NDArray[np.int64] | None, n: int, n_folds: int, random: Gli
     return plain_folds(n, n_folds, random)
 
 
-def plan(trainer: Trainer, samples: Index, random: GlibcRandom) -> Plan:
+def plan(run: Run, samples: Index, random: GlibcRandom) -> Plan:
     """Plan the training of one model on some of the samples, in their order."""
-    if trainer.parameters.is_classifier:
-        return _plan_classes(trainer, samples, random)
-    job = _single_job(trainer, samples)
+    if run.parameters.is_classifier:
+        return _plan_classes(run, samples, random)
+    job = _single_job(run, samples)
     result = Plan(samples, [job])
-    if trainer.parameters.is_regression and trainer.parameters.probability:
+    if run.parameters.is_regression and run.parameters.probability:
         folds = plain_folds(len(samples), min(N_PROBABILITY_FOLDS, len(samples)), random)
         result.held_out = [
-            [HeldOut(samples[at], at, _single_job(trainer, samples[_without(at, folds)])) for at in folds]
+            [HeldOut(samples[at], at, _single_job(run, samples[_without(at, folds)])) for at in folds]
         ]
     return result
 
 
-def _single_job(trainer: Trainer, samples: Index) -> Job:
+def _single_job(run: Run, samples: Index) -> Job:
     samples = np.sort(samples)
-    p, y, n = trainer.parameters, trainer.y[samples], len(samples)
+    p, y, n = run.parameters, run.y[samples], len(samples)
     if p.svm_type == "one_class":
         return Job(Task(samples, one_class(n, p.nu)), (1.0, 1.0))
     problem = epsilon_svr(y, p.cost, p.epsilon) if p.svm_type == "epsilon_svr" else nu_svr(y, p.cost, p.nu)
     return Job(Task(samples, problem), (p.cost, p.cost))
 
 
-def _plan_classes(trainer: Trainer, samples: Index, random: GlibcRandom) -> Plan:
-    p = trainer.parameters
-    labels, members = group_classes(trainer.labels[samples])
+def _plan_classes(run: Run, samples: Index, random: GlibcRandom) -> Plan:
+    p = run.parameters
+    labels, members = group_classes(run.labels[samples])
     classes = [samples[places] for places in members]
     weights = dict.fromkeys(labels.tolist(), 1.0)
     for label, weight in p.weights:
@@ -258,21 +260,21 @@ def _plan_classes(trainer: Trainer, samples: Index, random: GlibcRandom) -> Plan
         signs = np.repeat([1.0, -1.0], [len(classes[i]), len(classes[j])])
         result.signs.append(signs)
         if p.probability:
-            result.held_out.append(_calibration_jobs(trainer, pair, signs, (costs[i], costs[j]), random))
-        result.jobs.append(_two_class_job(trainer, pair, signs, (costs[i], costs[j])))
+            result.held_out.append(_calibration_jobs(run, pair, signs, (costs[i], costs[j]), random))
+        result.jobs.append(_two_class_job(run, pair, signs, (costs[i], costs[j])))
     return result
 
 
-def _two_class_job(trainer: Trainer, samples: Index, signs: Vector, costs: tuple[float, float]) -> Job:
+def _two_class_job(run: Run, samples: Index, signs: Vector, costs: tuple[float, float]) -> Job:
     order = np.argsort(samples)  # the solver wants samples in the order of the Gram matrix
     samples, signs = samples[order], signs[order]
-    if trainer.parameters.svm_type == "nu_svc":
-        return Job(Task(samples, _filled_nu_svc(signs, trainer.parameters.nu), divide=True), (1.0, 1.0))
+    if run.parameters.svm_type == "nu_svc":
+        return Job(Task(samples, _filled_nu_svc(signs, run.parameters.nu), divide=True), (1.0, 1.0))
     return Job(Task(samples, c_svc(signs, 1.0, np.where(signs > 0, *costs))), costs)
 
 
 def _calibration_jobs(
-    trainer: Trainer, samples: Index, signs: Vector, costs: tuple[float, float], random: GlibcRandom
+    run: Run, samples: Index, signs: Vector, costs: tuple[float, float], random: GlibcRandom
 ) -> list[HeldOut]:
     folds = plain_folds(len(samples), N_PROBABILITY_FOLDS, random)
     parts = []
@@ -280,7 +282,7 @@ def _calibration_jobs(
         rest = _without(at, folds)
         sides = signs[rest]
         if len(rest) and abs(sides.sum()) < len(rest):
-            job: Job | float = _two_class_job(trainer, samples[rest], sides, costs)
+            job: Job | float = _two_class_job(run, samples[rest], sides, costs)
         else:
             job = float(np.sign(sides.sum()))  # LIBSVM's values where one side is missing, or both are
         parts.append(HeldOut(samples[at], at, job))
@@ -309,13 +311,11 @@ def _filled_nu_svc(signs: Vector, nu: float) -> DualProblem:
         return DualProblem(np.zeros(len(signs)), lo, hi, group, sums, len(signs), start)
 
 
-def solve_all(trainer: Trainer, jobs: Sequence[Job], watch: Watch, tol: float) -> Gram:
-    """Train every job to the tolerance; return the Gram matrix that they shared, for its counts."""
-    p = trainer.parameters
-    gram = Gram(trainer.X, trainer.kernel, cache_bytes=p.cache_bytes, threads=p.threads)
-    settings = Settings(solver=p.solver, tol=tol, shrinking=bool(p.shrinking))
-    gram = keep_values(gram, sum(len(job.task.samples) for job in jobs))
-    machines = train(gram, [job.task for job in jobs], settings, watch)
-    for job, machine in zip(jobs, machines, strict=True):
+def solve_all(run: Run, jobs: Sequence[Job], watch: Watch, tol: float) -> None:
+    """Train every job to the tolerance."""
+    p, tasks = run.parameters, [job.task for job in jobs]
+    gram = Gram(run.X, run.kernel, cache_bytes=p.cache_bytes, threads=p.threads)
+    trainer = Trainer(gram, Settings(solver=p.solver, tol=tol, shrinking=bool(p.shrinking)), watch)
+    trainer.prepare(tasks)
+    for job, machine in zip(jobs, trainer.train(tasks), strict=True):
         job._machine = machine
-    return gram

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge.arrays import Vector
-from hinge.cli.machines import HeldOut, Job, Plan, Trainer
+from hinge.cli.machines import HeldOut, Job, Plan, Run
 from hinge.io.models.libsvm_model import LibsvmModel, pairs_of
 from hinge.training.probability import N_MARKS, coupling_matrix, density_marks, fit_sigmoid, laplace_scale, sigmoid
 
@@ -20,36 +20,36 @@ _LEAST_ITERATIONS = 100
 _LEAST_NORMAL = 0.001
 
 
-def calibrated(model: LibsvmModel, plan: Plan, trainer: Trainer) -> LibsvmModel:
+def calibrated(model: LibsvmModel, plan: Plan, run: Run) -> LibsvmModel:
     """Return the model with what ``-b 1`` adds to it."""
-    if not trainer.parameters.probability:
+    if not run.parameters.probability:
         return model
     if model.is_classifier:
         sigmoids = [
-            fit_sigmoid(_decisions(parts, len(signs), trainer), signs > 0, np.ones(len(signs)))
+            fit_sigmoid(_decisions(parts, len(signs), run), signs > 0, np.ones(len(signs)))
             for signs, parts in zip(plan.signs, plan.held_out, strict=True)
         ]
         table = np.array(sigmoids, np.float64).reshape(len(sigmoids), 2)
         return replace(model, prob_a=table[:, 0].copy(), prob_b=table[:, 1].copy())
     if model.is_regression:
-        decisions = _decisions(plan.held_out[0], len(plan.samples), trainer)
-        residuals = trainer.y[plan.samples] - decisions
+        decisions = _decisions(plan.held_out[0], len(plan.samples), run)
+        residuals = run.y[plan.samples] - decisions
         return replace(model, prob_a=np.array([laplace_scale(residuals, np.ones(len(residuals)))]))
-    return replace(model, density_marks=_marks(plan, trainer))
+    return replace(model, density_marks=_marks(plan, run))
 
 
-def _decisions(parts: list[HeldOut], n: int, trainer: Trainer) -> Vector:
+def _decisions(parts: list[HeldOut], n: int, run: Run) -> Vector:
     decisions = np.empty(n)
     for part in parts:
         if isinstance(part.job, Job):
-            decisions[part.at] = trainer.decide(part.job.machine, part.queries)
+            decisions[part.at] = run.decide(part.job.machine, part.queries)
         else:
             decisions[part.at] = part.job
     return decisions
 
 
-def _marks(plan: Plan, trainer: Trainer) -> Vector | None:
-    decisions = trainer.decide(plan.jobs[0].machine, plan.samples)
+def _marks(plan: Plan, run: Run) -> Vector | None:
+    decisions = run.decide(plan.jobs[0].machine, plan.samples)
     n_low = np.count_nonzero(decisions < 0)
     half = N_MARKS // 2
     if min(n_low, len(decisions) - n_low) < half:

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from hinge.arrays import Vector
-from hinge.cli.machines import Job, Plan, Trainer
+from hinge.cli.machines import Job, Plan, Run
 from hinge.io.models.libsvm_model import LibsvmModel
-from hinge.training.course import half_margin
+from hinge.training.machine import half_margin
 
 # A dot for every so many iterations, or for as many as there are samples.
 _DOT = 1000
 
 
-def plan_lines(part: Plan, model: LibsvmModel, trainer: Trainer) -> list[str]:
+def plan_lines(part: Plan, model: LibsvmModel, run: Run) -> list[str]:
     """Return what ``svm-train`` prints while it trains one model."""
     lines = []
     is_classifier = model.is_classifier
@@ -24,12 +24,12 @@ def plan_lines(part: Plan, model: LibsvmModel, trainer: Trainer) -> list[str]:
     for k, job in enumerate(part.jobs):
         for held_out in part.held_out[k] if part.held_out else []:
             if isinstance(held_out.job, Job):
-                lines += job_lines(held_out.job, trainer)
+                lines += job_lines(held_out.job, run)
                 if is_classifier:
                     lines.append(f"Total nSV = {np.count_nonzero(held_out.job.machine.coefficients)}")
         if model.is_regression and model.prob_a is not None:
             lines += noise_lines(float(model.prob_a[0]), "sigma= ")
-        lines += job_lines(job, trainer)
+        lines += job_lines(job, run)
     if is_classifier:
         lines.append(f"Total nSV = {model.coefficients.shape[1]}")
     return lines
@@ -43,11 +43,11 @@ def noise_lines(sigma: float, name: str) -> list[str]:
     ]
 
 
-def job_lines(job: Job, trainer: Trainer) -> list[str]:
+def job_lines(job: Job, run: Run) -> list[str]:
     """Return the lines about one machine: progress, iterations, objective, rho, support vectors."""
     machine, problem = job.machine, job.task.problem
     solution, n = machine.solution, problem.n_samples
-    svm_type = trainer.parameters.svm_type
+    svm_type = run.parameters.svm_type
     dots = "." * (solution.report.iterations // min(max(n, 1), _DOT))
     lines = [f"{dots}*", f"optimization finished, #iter = {solution.report.iterations}"]
     total = float(np.abs(machine.coefficients).sum())

@@ -1,23 +1,18 @@
-"""What all five estimators share: parameters, input, the course of a fit, attributes, warnings.
+"""What all five estimators share: parameters, input, attributes, warnings.
 
-scikit-learn's conventions live in this package and nowhere else. An estimator says which tasks its data makes
-(`_tasks`), how a model becomes its attributes (`_publish`) and what probabilities it gives (`_calibrate`);
-everything else is here.
+scikit-learn's conventions live in this package and nowhere else. The course of a fit is `hinge.training.course`:
+an estimator says what it is about (`_formulation`), makes attributes of what it came to (`_publish`) and answers
+of decisions (`_answers`).
 """
 
 from __future__ import annotations
 
-import copy
-import time
 import warnings
-from collections.abc import Sequence
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -25,37 +20,19 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from hinge.arrays import Vector
-from hinge.data.given import GivenGram, RowKernel
+from hinge.data.given import RowKernel
 from hinge.data.structure import canonical
 from hinge.estimators.diagnosis import convergence_message
-from hinge.estimators.inputs import (
-    TrainingData,
-    cache_bytes,
-    is_opaque,
-    opaque_rows,
-    resolve_gamma,
-    select,
-    thread_count,
-)
+from hinge.estimators.inputs import cache_bytes, is_opaque, opaque_rows, resolve_gamma, thread_count
 from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import KERNELS, Kernel, kind_of
-from hinge.model import Model
-from hinge.report import Report
 from hinge.runtime import interrupt
-from hinge.runtime.interrupt import Cancelled
 from hinge.settings import Settings
-from hinge.training.course import (
-    Machine,
-    Task,
-    assemble,
-    combined_report,
-    held_out_decisions,
-    keep_values,
-    sizes_of,
-    train,
-)
-from hinge.training.probability import N_FOLDS, folds_by_content
+from hinge.training.course import Course, Fit, Past
+from hinge.training.data import TrainingData, select
+from hinge.training.formulation import Formulation
 from hinge.training.progress import CallbackListener, Listener, TaskListener, Watch, verbose_listener
+from hinge.training.trainer import Trainer
 
 try:  # scikit-learn 1.9 and later
     from sklearn.callback import CallbackSupportMixin
@@ -88,8 +65,11 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         "callback": [callable, None],
     }
 
-    # How often every machine is trained when probabilities are wanted: once on all samples, then by folds.
-    _n_runs: ClassVar[int] = 1 + N_FOLDS
+    # The attribute that holds what turns decisions into probabilities.
+    _calibration: ClassVar[str]
+
+    # Samples whose decisions are known, and these: a search sets them while it scores.
+    _known: tuple[Any, Vector] | None = None
 
     # ------------------------------------------------------------------ what each estimator says
 
@@ -97,34 +77,13 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         """Check and convert y."""
         return column_or_1d(y, warn=True).astype(np.float64, copy=False)
 
-    def _tasks(self, data: TrainingData) -> Sequence[Task]:
-        """Return the machines to train."""
+    def _formulation(self, data: TrainingData) -> Formulation:
+        """Return what a fit to these samples is about."""
         raise NotImplementedError
 
-    def _second_thoughts(self, data: TrainingData, machines: Sequence[Machine]) -> dict[int, Task]:
-        """Return tasks that must be solved again, knowing the machines."""
-        return {}
-
-    def _order(self, data: TrainingData) -> Any:
-        """Return what support vectors are sorted by, before their place; None for nothing else."""
-        return None
-
-    def _publish(self, model: Model, data: TrainingData, machines: Sequence[Machine]) -> None:
-        """Set the attributes that differ between estimators."""
+    def _answers(self, decisions: Vector) -> Any:
+        """Return the predictions that follow from the decisions of all machines."""
         raise NotImplementedError
-
-    def _task_without(self, k: int, held_out: NDArray[np.bool_], data: TrainingData) -> Task | float:
-        """Return task k without the samples marked, or their decision value where nothing is left to train."""
-        raise NotImplementedError
-
-    def _calibrate(
-        self, data: TrainingData, gram: Gram, machines: Sequence[Machine], settings: Settings, watch: Watch
-    ) -> None:
-        """Fit what probabilities need, or raise Cancelled if the fit has to stop."""
-        raise NotImplementedError
-
-    def _forget_scratch(self) -> None:
-        """Drop what only the course of a fit needs."""
 
     # ------------------------------------------------------------------ fitting
 
@@ -154,22 +113,23 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         """Fit a copy and take all its attributes over at once: several threads may fit the same estimator."""
-        started = time.perf_counter()
-        twin: Self = copy.copy(self)
+        twin: Self = object.__new__(type(self))
+        twin.__dict__.update(vars(self))
         with interrupt.within(self.time_limit):
             data = twin._training_data(X, y, sample_weight)
-            kernel = twin._resolve_kernel(data)
+            course = twin._course(data, twin._kernel_of(data))
             gram = Gram(
-                data.X, kernel, cache_bytes=cache_bytes(self.cache_size), precision=self.precision,
+                data.X, course.kernel, cache_bytes=cache_bytes(self.cache_size), precision=self.precision,
                 threads=thread_count(self.n_jobs),
             )  # fmt: skip
             with interrupt.catching() as scope:
                 listeners = self._listeners()
                 try:
-                    is_complete = twin._learn(data, kernel, gram, listeners, started)
+                    fit = course.run(Trainer(gram, course.settings, Watch(listeners)))
                 finally:
                     for listener in listeners:
                         listener.close()
+                twin._publish(fit)
                 self._take_over(twin)
                 is_interrupted = interrupt.pressed()
                 scope.is_answered = True  # by what is said below
@@ -177,39 +137,13 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             if isinstance(listener, TaskListener):
                 listener.complete()
         self._check_finite()
-        self._tell_outcome(data, is_complete, is_interrupted)
+        self._tell_outcome(fit, is_interrupted)
         return self
-
-    def _learn(
-        self, data: TrainingData, kernel: Kernel, gram: Gram, listeners: Sequence[Listener], started: float
-    ) -> bool:
-        """Train and set all attributes; return whether probabilities are there if they are wanted."""
-        tasks, settings = self._tasks(data), self._settings()
-        n_runs = self._n_runs if self.probability else 1
-        watch = Watch(listeners, n_runs * len(tasks))
-        gram = keep_values(gram, n_runs * int(sizes_of(tasks).sum()))
-        machines = train(gram, self._started(tasks, data), settings, watch)
-        for k, task in self._second_thoughts(data, machines).items():
-            (machines[k],) = train(gram, [task], settings, watch, first=n_runs * len(tasks) + k)
-        self._model = assemble(kernel, data.X, machines, data.places, self._order(data))
-        self._set_common(data, gram, machines, started)
-        self._publish(self._model, data, machines)
-        try:
-            if self.probability:
-                if watch.is_stopped:
-                    raise Cancelled
-                self._calibrate(data, gram, machines, settings, watch)
-        except Cancelled:
-            return False
-        finally:
-            self._forget_scratch()
-        return True
 
     def _take_over(self, twin: Self) -> None:
         """Replace all attributes that a fit sets by those of the copy, in one step."""
-        parameters = self._get_param_names()
-        # What scikit-learn's callbacks keep here belongs to whoever calls `fit`.
-        own = {name: value for name, value in vars(self).items() if name in parameters or "callback" in name}
+        # Parameters, and what scikit-learn's callbacks keep here, belong to whoever calls `fit`.
+        own = {name: value for name, value in vars(self).items() if not _is_of_fit(name)}
         self.__dict__ = {**vars(twin), **own}
 
     def _training_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
@@ -239,13 +173,21 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def _checks(self) -> dict[str, Any]:
         return {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
 
-    def _resolve_kernel(self, data: TrainingData) -> Kernel:
+    def _kernel_of(self, data: TrainingData) -> Kernel:
+        """Return the kernel; γ may depend on the samples."""
         if callable(self.kernel):
-            self._gamma = 0.0
             return Kernel(RowKernel(self.kernel, is_opaque=getattr(data.X, "dtype", np.dtype(float)).kind == "O"))
         uses_gamma = "gamma" in kind_of(self.kernel).uses
-        self._gamma = resolve_gamma(self.gamma, data.X, data.weights) if uses_gamma else 0.0
-        return Kernel(self.kernel, gamma=self._gamma, coef0=float(self.coef0), degree=int(self.degree))
+        gamma = resolve_gamma(self.gamma, data.X, data.weights) if uses_gamma else 0.0
+        return Kernel(self.kernel, gamma=gamma, coef0=float(self.coef0), degree=int(self.degree))
+
+    def _course(self, data: TrainingData, kernel: Kernel) -> Course:
+        """Return the fit to make."""
+        formulation, seed = self._formulation(data), 0
+        if self.probability and formulation.n_runs > 1:
+            seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        past = getattr(self, "_past", None) if self.warm_start else None
+        return Course(formulation, kernel, self._settings(), bool(self.probability), seed, past)
 
     def _settings(self) -> Settings:
         return Settings(
@@ -267,65 +209,29 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             listeners.append(TaskListener(self, context))
         return listeners
 
-    def _held_out(
-        self, data: TrainingData, gram: Gram, machines: Sequence[Machine], settings: Settings, watch: Watch
-    ) -> list[Vector]:
-        """Decisions by five folds, drawn by ``random_state``; Cancelled if the fit was stopped."""
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        strata = getattr(self, "_codes", np.zeros(len(data.places), np.intp))
-        is_gram = isinstance(gram.samples, GivenGram) and (
-            self.kernel == "precomputed" or data.X.dtype.kind == "O"  # only kernel values tell objects apart
-        )
-        rows = gram.samples.matrix if is_gram else data.X  # type: ignore[attr-defined]
-        folds = folds_by_content(rows, strata, data.weights, seed, is_gram)
-
-        def without(k: int, held_out: NDArray[np.bool_]) -> Task | float:
-            return self._task_without(k, held_out, data)
-
-        return held_out_decisions(gram, machines, folds, without, settings, watch)
-
-    # ------------------------------------------------------------------ resuming
-
-    def _started(self, tasks: Sequence[Task], data: TrainingData) -> Sequence[Task]:
-        """Give each task the β that the same task ended with in the last fit, if there was one."""
-        past = getattr(self, "_resume", None) if self.warm_start else None
-        if past is None or past["key"] != self._resume_key(tasks, data):
-            return tasks
-        started = []
-        for task, (places, beta) in zip(tasks, past["betas"], strict=True):
-            if not len(places):  # that fit did not come to it
-                started.append(task)
-                continue
-            whole = np.zeros((len(beta), data.shape[0]))
-            whole[:, places] = beta
-            start = whole[:, data.places[task.samples]].ravel()
-            started.append(replace(task, start=start))
-        return started
-
-    def _remember(self, machines: Sequence[Machine], data: TrainingData) -> None:
-        betas = [
-            (data.places[machine.samples], machine.solution.beta.reshape(-1, max(len(machine.samples), 1)))
-            for machine in machines
-        ]
-        self._resume = {"key": self._resume_key(machines, data), "betas": betas}
-
-    def _resume_key(self, tasks: Sequence[Any], data: TrainingData) -> tuple[Any, ...]:
-        return data.shape[0], len(tasks), tuple(getattr(self, "classes_", ()))
-
     # ------------------------------------------------------------------ attributes
 
-    def _set_common(self, data: TrainingData, gram: Gram, machines: Sequence[Machine], started: float) -> None:
-        model = self._model
+    def _publish(self, fit: Fit) -> None:
+        """Set all attributes."""
+        model = self._model = fit.model
+        self._gamma = 0.0 if callable(model.kernel.name) else model.kernel.gamma
         self.support_ = model.support.astype(np.int32)
         self.support_vectors_ = model.support_vectors
-        self.shape_fit_ = data.shape
-        self.reports_ = tuple(machine.solution.report for machine in machines)
-        self.report_: Report = combined_report(machines, gram, time.perf_counter() - started)
-        self.fit_status_ = 0 if self.report_.converged else 1
-        if self.warm_start:
-            self._remember(machines, data)
-        elif hasattr(self, "_resume"):
-            del self._resume
+        self.intercept_ = model.intercepts
+        self.shape_fit_ = fit.formulation.data.shape
+        self.reports_ = tuple(machine.solution.report for machine in fit.machines)
+        self.report_ = fit.report
+        self.fit_status_ = 0 if fit.report.converged else 1
+        self._past = Past.of(fit) if self.warm_start else None
+        self.__dict__.pop(self._calibration, None)
+        if fit.calibration is not None:
+            setattr(self, self._calibration, fit.calibration)
+
+    def _publish_single(self, fit: Fit) -> None:
+        """Set what estimators of one machine have in common."""
+        self.n_support_ = np.array([len(fit.model.support)], dtype=np.int32)
+        self.dual_coef_ = self._as_input(fit.model.coefficients)
+        self.n_iter_: Any = int(fit.report.iterations)
 
     def _as_input(self, values: Vector) -> Any:
         """Return a sparse matrix where the training data was one, as scikit-learn does."""
@@ -352,12 +258,14 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                 "need to be preprocessed."
             )
 
-    def _tell_outcome(self, data: TrainingData, is_complete: bool, is_interrupted: bool) -> None:
+    def _tell_outcome(self, fit: Fit, is_interrupted: bool) -> None:
+        for note in fit.notes:
+            warnings.warn(note, stacklevel=5)
         if self.fit_status_ != 0:
             names = getattr(self, "feature_names_in_", None)
             is_gram = self.kernel == "precomputed"
-            message = convergence_message(self.report_, float(self.tol), data.X, names, is_gram)
-        elif not is_complete:
+            message = convergence_message(self.report_, float(self.tol), fit.formulation.data.X, names, is_gram)
+        elif not fit.is_complete:
             message = "The fit was stopped before its probabilities were calibrated: predict_proba is missing."
             self.fit_status_ = 1
         elif is_interrupted:
@@ -366,12 +274,14 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             return
         if is_interrupted:
             raise KeyboardInterrupt(message)
-        warnings.warn(message, ConvergenceWarning, stacklevel=4)
+        warnings.warn(message, ConvergenceWarning, stacklevel=5)
 
     # ------------------------------------------------------------------ predicting
 
     def _decide(self, X: Any) -> Vector:
         """Check X and return the decision values of all machines."""
+        if self._known is not None and X is self._known[0]:
+            return self._known[1].copy()
         check_is_fitted(self)
         if callable(self.kernel) and self._model.kernel.name.is_opaque:  # type: ignore[union-attr]
             X = opaque_rows(X)
@@ -402,3 +312,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = self.kernel != "precomputed"
         tags.input_tags.positive_only = self.kernel in KERNELS and kind_of(self.kernel).needs_nonnegative
         return tags
+
+
+def _is_of_fit(name: str) -> bool:
+    """Whether an attribute belongs to a fit, by scikit-learn's convention."""
+    return (name.startswith("_") or name.endswith("_")) and "callback" not in name

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,17 +14,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from hinge.arrays import Index, Vector
+from hinge.arrays import Vector
 from hinge.estimators.base import KernelMachine
-from hinge.estimators.inputs import TrainingData
-from hinge.kernel.gram import Gram
-from hinge.model import Model
-from hinge.runtime.interrupt import check
-from hinge.settings import Settings
-from hinge.training.course import Machine, Task, Tasks
-from hinge.training.multiclass import REST, by_opponent, count_votes, duels, votes_with_confidence
-from hinge.training.probability import couple, fit_sigmoid, sigmoid
-from hinge.training.progress import Watch
+from hinge.training.course import Fit
+from hinge.training.data import TrainingData
+from hinge.training.formulation import Classification
+from hinge.training.multiclass import by_opponent, count_votes, votes_with_confidence
+from hinge.training.probability import couple, sigmoid
 
 
 class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
@@ -40,9 +34,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         "break_ties": ["boolean"],
     }
 
-    def _two_class_task(self, k: int, members: Index, y: Vector, weights: Vector, class_weights: Vector) -> Task:
-        """Return the task of machine k: labels ±1, sample weights and the class weights of the samples."""
-        raise NotImplementedError
+    _calibration: ClassVar[str] = "_sigmoids"
 
     # ------------------------------------------------------------------ fitting
 
@@ -50,78 +42,39 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         check_classification_targets(y)
         return column_or_1d(y, warn=True)
 
-    def _tasks(self, data: TrainingData) -> Tasks:
+    def _class_weights_of(self, data: TrainingData) -> Vector:
+        """Return the weight of every class, having checked that there are classes to tell apart."""
         if self.multi_class == "ovr" and self.decision_function_shape == "ovo":
             raise ValueError("decision_function_shape='ovo' needs multi_class='ovo': there are no pairs")
-        self.__dict__.pop("_sigmoids", None)
-        self.classes_, self._codes = data.classes
-        if len(self.classes_) < 2:
+        classes, codes = data.classes
+        if len(classes) < 2:
             raise ValueError(
                 "The number of classes has to be greater than one (among samples of non-zero weight); got "
-                f"{len(self.classes_)} class"
+                f"{len(classes)} class"
             )
-        self.class_weight_ = self._class_weights(data)
-        self._duels = duels(len(self.classes_), self.multi_class)
-        return Tasks(data.sizes(self._duels), lambda k: self._task(k, data))
-
-    def _task(self, k: int, data: TrainingData, held_out: NDArray[np.bool_] | None = None) -> Task:
-        """Return the task of machine k; samples of it that are held out weigh nothing."""
-        duel = self._duels[k]
-        members = data.members(duel)
-        codes, weights = self._codes[members], data.weights[members]
-        if held_out is not None:
-            weights = np.where(held_out, 0.0, weights)
-        signs = np.where(codes == duel.positive, 1.0, -1.0)
-        task = self._two_class_task(k, members, signs, weights, self.class_weight_[codes])
-        is_one_of_pairs = len(self._duels) > 1 and duel.negative != REST
-        return replace(task, split=int(np.count_nonzero(signs > 0)) if is_one_of_pairs else 0)
-
-    def _task_without(self, k: int, held_out: NDArray[np.bool_], data: TrainingData) -> Task | float:
-        duel = self._duels[k]
-        sides = self._codes[data.members(duel)[~held_out]] == duel.positive
-        if not (sides.any() and (~sides).any()):  # LIBSVM's values for one-sided folds
-            return 1.0 if sides.any() else -1.0 if len(sides) else 0.0
-        return self._task(k, data, held_out)
-
-    def _calibrate(
-        self, data: TrainingData, gram: Gram, machines: Sequence[Machine], settings: Settings, watch: Watch
-    ) -> None:
-        decisions = self._held_out(data, gram, machines, settings, watch)
-        weights = data.weights * self.class_weight_[self._codes]
-        fitted = []
-        for values, machine, duel in zip(decisions, machines, self._duels, strict=True):
-            check()
-            sides = self._codes[machine.samples] == duel.positive
-            fitted.append(fit_sigmoid(values, sides, weights[machine.samples]))
-        self._sigmoids = np.array(fitted)
-
-    def _class_weights(self, data: TrainingData) -> Vector:
         if self.class_weight is None:
-            return np.ones(len(self.classes_))
+            return np.ones(len(classes))
         if isinstance(self.class_weight, str):  # "balanced", by total weight instead of by count
-            totals = np.bincount(self._codes, data.weights)
+            totals = np.bincount(codes, data.weights)
             return np.asarray(totals.sum() / (len(totals) * totals))
-        weights = compute_class_weight(self.class_weight, classes=self.classes_, y=data.y)
+        weights = compute_class_weight(self.class_weight, classes=classes, y=data.y)
         if (weights < 0).any():
             raise ValueError(f"class_weight must not be negative, got {self.class_weight}")
         return np.asarray(weights, dtype=np.float64)
 
-    def _forget_scratch(self) -> None:
-        for name in ("_codes", "_duels"):
-            self.__dict__.pop(name, None)
-
-    def _order(self, data: TrainingData) -> Any:
-        return self._codes
-
-    def _publish(self, model: Model, data: TrainingData, machines: Sequence[Machine]) -> None:
+    def _publish(self, fit: Fit) -> None:
+        super()._publish(fit)
+        formulation, model = fit.formulation, fit.model
+        assert isinstance(formulation, Classification)
+        self.classes_ = formulation.labels
+        self.class_weight_ = formulation.class_weights
         n_classes = len(self.classes_)
         # Rows of the Gram matrix are the samples that count; `places` are ascending.
-        codes = self._codes[np.searchsorted(data.places, model.support)]
+        codes = formulation.strata[np.searchsorted(formulation.data.places, model.support)]
         self.n_support_ = np.bincount(codes, minlength=n_classes).astype(np.int32)
         by_pairs = n_classes > 2 and self.multi_class == "ovo"
         coefficients = by_opponent(model.coefficients, codes, n_classes) if by_pairs else model.coefficients
         self.dual_coef_ = self._as_input(coefficients)
-        self.intercept_ = model.intercepts
         self.n_iter_ = np.array([report.iterations for report in self.reports_], dtype=np.int32)
 
     # ------------------------------------------------------------------ predicting
@@ -166,7 +119,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         check_is_fitted(self)
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
-        decisions = self._decide(X)
+        return self._answers(self._decide(X))
+
+    def _answers(self, decisions: Vector) -> NDArray[Any]:
         n_classes = len(self.classes_)
         if self.probability and hasattr(self, "_sigmoids"):
             codes = np.argmax(self._probabilities(decisions), axis=1)

@@ -1,19 +1,15 @@
-"""What a user passes in, turned into what training needs: rows, weights, a kernel, thread and byte counts."""
+"""What a user passes in, turned into what training needs: rows, γ, thread and byte counts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from hinge.arrays import Index, Vector
+from hinge.arrays import Vector
 from hinge.data.contents import row_moments
-from hinge.runtime.threads import available_threads, lazy
-from hinge.training.multiclass import REST, Duel
+from hinge.runtime.threads import available_threads
 
 # Squares of values between this and its inverse are floats, and so are sums of many of them.
 _SMALLEST_TO_SQUARE = 1e-100
@@ -22,56 +18,6 @@ _SMALLEST_TO_SQUARE = 1e-100
 _SMALLEST_GAMMA = 1e-305
 
 _MEGABYTE = 1024**2
-
-
-@dataclass(frozen=True, eq=False)
-class TrainingData:
-    """The samples that count.
-
-    Attributes
-    ----------
-    X : array or CSR matrix
-        Rows with a weight above zero; of a precomputed kernel their columns too.
-    y : array or None
-        Their targets.
-    weights : array
-        Their weights.
-    places : int64 array
-        Where they were in the caller's data.
-    shape : tuple
-        Shape of the caller's data.
-    """
-
-    X: Any
-    y: Any
-    weights: Vector
-    places: Index
-    shape: tuple[int, ...]
-
-    @lazy
-    def classes(self) -> tuple[Any, Index]:
-        """The labels among the targets, sorted, and the number of each sample's."""
-        labels, codes = np.unique(self.y, return_inverse=True)
-        return labels, codes
-
-    @lazy
-    def _by_class(self) -> list[Index]:
-        codes = self.classes[1]
-        return np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
-
-    def members(self, duel: Duel) -> Index:
-        """Return the samples that take part in a duel: those of the positive class first, or everybody."""
-        first, second = (self._by_class[side] for side in duel)
-        n = len(self.classes[1])
-        if duel.negative == REST or len(first) + len(second) == n:
-            return np.arange(n, dtype=np.int64)
-        return np.concatenate([first, second]).astype(np.int64, copy=False)
-
-    def sizes(self, duels: Sequence[Duel]) -> Index:
-        """Return how many samples take part in each duel."""
-        counts = np.bincount(self.classes[1])
-        sides = np.fromiter(chain.from_iterable(duels), np.int64, 2 * len(duels)).reshape(-1, 2)
-        return np.where(sides[:, 1] == REST, counts.sum(), counts[sides[:, 0]] + counts[sides[:, 1]])
 
 
 def is_opaque(X: Any) -> bool:
@@ -98,32 +44,6 @@ def _as_array(X: Any) -> Any:
         return np.asarray(X)
     except ValueError:  # ragged
         return np.empty(len(X), dtype=object)
-
-
-def select(X: Any, y: Any, weights: Vector | None, is_gram: bool) -> TrainingData:
-    """Leave out samples of weight zero: they are to count as absent.
-
-    Raises
-    ------
-    ValueError
-        A weight is negative, or all are zero.
-    """
-    n = X.shape[0]
-    if weights is None:
-        return TrainingData(X, y, np.ones(n), np.arange(n, dtype=np.int64), X.shape)
-    if (weights < 0).any():
-        where = int(np.argmax(weights < 0))
-        raise ValueError(
-            f"Negative values in data passed to `sample_weight`: {weights[where]:g} at position {where}. "
-            "A weight is a number of repetitions; use 0 to leave a sample out"
-        )
-    places = np.flatnonzero(weights > 0).astype(np.int64)
-    if len(places) == 0:
-        raise ValueError("all values of sample_weight are zero: at least one sample must count")
-    if len(places) == n:
-        return TrainingData(X, y, weights, places, X.shape)
-    rows = X[np.ix_(places, places)] if is_gram else X[places]
-    return TrainingData(rows, None if y is None else y[places], weights[places], places, X.shape)
 
 
 def resolve_gamma(gamma: str | float, X: Any, weights: Vector) -> float:

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
-from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from hinge.arrays import Index, Vector
-from hinge.dual.formulations import InfeasibleNuError, c_svc, nu_svc
 from hinge.estimators.classification import KernelClassifier
 from hinge.estimators.documentation import documented
-from hinge.estimators.inputs import TrainingData
-from hinge.model import Model
-from hinge.training.course import Machine, Task, Tasks, half_margin, is_flat
+from hinge.training.data import TrainingData
+from hinge.training.formulation import NuClassification
 
 
 @documented
@@ -147,70 +140,5 @@ class NuSVC(KernelClassifier):
         self.warm_start = warm_start
         self.callback = callback
 
-    def _tasks(self, data: TrainingData) -> Tasks:
-        self._prices: dict[int, float] = {}
-        self._unpriced: list[int] = []
-        self._limits: dict[int, float] = {}
-        tasks = super()._tasks(data)
-        tasks.prepare()  # which finds out what ν the pairs allow
-        self._tell_lowered(len(tasks))
-        return tasks
-
-    def _two_class_task(self, k: int, members: Index, y: Vector, weights: Vector, class_weights: Vector) -> Task:
-        if k in self._prices:
-            return Task(members, c_svc(y, self._prices[k], weights * class_weights))
-        nu, limit = float(self.nu), _largest_nu(y, weights)
-        if nu > limit:  # of two classes, or of all pairs, this is an error; of some pairs, they take what they can
-            self._limits.setdefault(k, limit)
-            nu = limit
-        if nu > _largest_nu(y, weights * class_weights):
-            self._unpriced.append(k)
-            class_weights = np.ones(len(y))
-        return Task(members, nu_svc(y, nu, weights * class_weights), divide=True)
-
-    def _tell_lowered(self, n_pairs: int) -> None:
-        """Raise if ν is infeasible for every pair, warn if it is for some."""
-        if not self._limits:
-            return
-        largest, smallest = max(self._limits.values()), min(self._limits.values())
-        if len(self._limits) == n_pairs:
-            raise InfeasibleNuError(
-                f"nu = {self.nu:g} is infeasible: with these classes and weights the largest feasible nu is "
-                f"{largest:.6g}"
-            )
-        warnings.warn(
-            f"nu = {self.nu:g} is infeasible for {len(self._limits)} of {n_pairs} pairs of classes, whose sizes "
-            f"differ too much; each of them takes its largest feasible nu, {smallest:.6g} at the least",
-            stacklevel=7,
-        )
-
-    def _second_thoughts(self, data: TrainingData, machines: Sequence[Machine]) -> dict[int, Task]:
-        """Where class weights made ν infeasible: let ν set the price without them, then scale it by class."""
-        revised = {}
-        for k in self._unpriced:
-            half_width = half_margin(machines[k].solution)
-            if half_width > 0:
-                self._prices[k] = 1 / half_width
-                start = machines[k].solution.beta / half_width
-                revised[k] = replace(self._task(k, data), start=start)
-        return revised
-
-    def _publish(self, model: Model, data: TrainingData, machines: Sequence[Machine]) -> None:
-        super()._publish(model, data, machines)
-        if any(is_flat(machine.solution) for k, machine in enumerate(machines) if k not in self._prices):
-            warnings.warn(
-                f"nu = {self.nu:g} is smaller than these data allow: the margin has no width, and decisions mean "
-                "nothing. Choose a larger nu, or a kernel that separates better",
-                stacklevel=6,
-            )
-
-    def _forget_scratch(self) -> None:
-        super()._forget_scratch()
-        for name in ("_prices", "_unpriced", "_limits"):
-            self.__dict__.pop(name, None)
-
-
-def _largest_nu(y: Vector, weights: Vector) -> float:
-    """Return the largest feasible ν of two classes."""
-    positive, negative = float(weights[y > 0].sum()), float(weights[y < 0].sum())
-    return 2 * min(positive, negative) / (positive + negative)
+    def _formulation(self, data: TrainingData) -> NuClassification:
+        return NuClassification(data, self.multi_class, self._class_weights_of(data), float(self.nu))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -14,16 +13,12 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
 
 from hinge.arrays import Vector
-from hinge.dual.formulations import one_class
 from hinge.estimators.base import KernelMachine
 from hinge.estimators.documentation import documented
-from hinge.estimators.inputs import TrainingData
-from hinge.kernel.gram import Gram
-from hinge.model import Model
-from hinge.settings import Settings
-from hinge.training.course import Machine, Task
-from hinge.training.probability import density_marks, normality
-from hinge.training.progress import Watch
+from hinge.training.course import Fit
+from hinge.training.data import TrainingData
+from hinge.training.formulation import OneClass
+from hinge.training.probability import normality
 
 # A decision value this small beside the offset is the rounding of its sum.
 _ROUNDING = 1e-12
@@ -126,6 +121,8 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         self.warm_start = warm_start
         self.callback = callback
 
+    _calibration: ClassVar[str] = "density_marks_"
+
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the region of the samples X.
@@ -147,24 +144,13 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         """
         return self._fit(X, None, sample_weight)
 
-    def _tasks(self, data: TrainingData) -> list[Task]:
-        self.__dict__.pop("density_marks_", None)
-        n = len(data.places)
-        return [Task(np.arange(n), one_class(n, float(self.nu), data.weights))]
+    def _formulation(self, data: TrainingData) -> OneClass:
+        return OneClass(data, float(self.nu))
 
-    def _publish(self, model: Model, data: TrainingData, machines: Sequence[Machine]) -> None:
-        self.n_support_ = np.array([len(model.support)], dtype=np.int32)
-        self.dual_coef_ = self._as_input(model.coefficients)
-        self.intercept_ = model.intercepts
-        self.offset_ = float(-model.intercepts[0])
-        self.n_iter_ = int(self.report_.iterations)
-
-    _n_runs: ClassVar[int] = 1
-
-    def _calibrate(
-        self, data: TrainingData, gram: Gram, machines: Sequence[Machine], settings: Settings, watch: Watch
-    ) -> None:
-        self.density_marks_ = density_marks(machines[0].decisions, data.weights)
+    def _publish(self, fit: Fit) -> None:
+        super()._publish(fit)
+        self._publish_single(fit)
+        self.offset_ = float(-fit.model.intercepts[0])
 
     def score_samples(self, X: Any) -> Vector:
         """Return the raw score of each sample: its decision value plus ``offset_``.
@@ -194,7 +180,11 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         array of shape (n_samples,)
             Positive for inliers. Samples on the boundary, as free support vectors are, get exactly 0.
         """
-        decisions = self._decide(X)[:, 0]
+        return self._settled(self._decide(X))
+
+    def _settled(self, decisions: Vector) -> Vector:
+        """Return decisions in which samples on the boundary have exactly 0."""
+        decisions = decisions[:, 0]
         return np.where(np.abs(decisions) <= _ROUNDING * abs(self.offset_), 0.0, decisions)
 
     def predict(self, X: Any) -> NDArray[np.int64]:
@@ -210,7 +200,10 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         array of shape (n_samples,)
             +1 where the decision value is not negative.
         """
-        return np.where(self.decision_function(X) >= 0, 1, -1)
+        return self._answers(self._decide(X))
+
+    def _answers(self, decisions: Vector) -> NDArray[np.int64]:
+        return np.where(self._settled(decisions) >= 0, 1, -1)
 
     def _has_probability(self) -> bool:
         if not self.probability:

@@ -2,56 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval
 
 from hinge.arrays import Vector
 from hinge.dual.formulations import epsilon_svr, nu_svr
-from hinge.dual.problem import DualProblem
 from hinge.estimators.base import KernelMachine
 from hinge.estimators.documentation import documented
-from hinge.estimators.inputs import TrainingData
-from hinge.kernel.gram import Gram
-from hinge.model import Model
-from hinge.settings import Settings
-from hinge.training.course import Machine, Task
-from hinge.training.probability import laplace_scale
-from hinge.training.progress import Watch
+from hinge.training.course import Fit
+from hinge.training.data import TrainingData
+from hinge.training.formulation import Regression
 
 
 class KernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
     """Base of the regressors."""
 
-    def _problem(self, y: Vector, weights: Vector) -> DualProblem:
-        raise NotImplementedError
+    _calibration: ClassVar[str] = "noise_scale_"
 
-    def _tasks(self, data: TrainingData) -> list[Task]:
-        self.__dict__.pop("noise_scale_", None)
-        return [Task(np.arange(len(data.y)), self._problem(data.y, data.weights))]
-
-    def _publish(self, model: Model, data: TrainingData, machines: Sequence[Machine]) -> None:
-        self.n_support_ = np.array([len(model.support)], dtype=np.int32)
-        self.dual_coef_ = self._as_input(model.coefficients)
-        self.intercept_ = model.intercepts
-        self.n_iter_ = int(self.report_.iterations)
-
-    def _task_without(self, k: int, held_out: NDArray[np.bool_], data: TrainingData) -> Task | float:
-        if held_out.all():
-            return float(np.average(data.y, weights=data.weights))
-        weights = np.where(held_out, 0.0, data.weights)
-        return Task(np.arange(len(data.y)), self._problem(data.y, weights))
-
-    def _calibrate(
-        self, data: TrainingData, gram: Gram, machines: Sequence[Machine], settings: Settings, watch: Watch
-    ) -> None:
-        decisions = self._held_out(data, gram, machines, settings, watch)
-        self.noise_scale_ = laplace_scale(data.y - decisions[0], data.weights)
+    def _publish(self, fit: Fit) -> None:
+        super()._publish(fit)
+        self._publish_single(fit)
 
     def predict(self, X: Any) -> Vector:
         """Return the predicted number of each sample.
@@ -66,7 +40,10 @@ class KernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
         array of shape (n_samples,)
             Predictions.
         """
-        return np.asarray(self._decide(X)[:, 0])
+        return self._answers(self._decide(X))
+
+    def _answers(self, decisions: Vector) -> Vector:
+        return np.asarray(decisions[:, 0])
 
 
 @documented
@@ -177,8 +154,9 @@ class SVR(KernelRegressor):
         self.warm_start = warm_start
         self.callback = callback
 
-    def _problem(self, y: Vector, weights: Vector) -> DualProblem:
-        return epsilon_svr(y, float(self.C), float(self.epsilon), weights, bool(self.fit_intercept))
+    def _formulation(self, data: TrainingData) -> Regression:
+        C, epsilon, has_intercept = float(self.C), float(self.epsilon), bool(self.fit_intercept)
+        return Regression(data, lambda y, weights: epsilon_svr(y, C, epsilon, weights, has_intercept))
 
 
 @documented
@@ -286,10 +264,11 @@ class NuSVR(KernelRegressor):
         self.warm_start = warm_start
         self.callback = callback
 
-    def _problem(self, y: Vector, weights: Vector) -> DualProblem:
-        return nu_svr(y, float(self.C), float(self.nu), weights)
+    def _formulation(self, data: TrainingData) -> Regression:
+        C, nu = float(self.C), float(self.nu)
+        return Regression(data, lambda y, weights: nu_svr(y, C, nu, weights))
 
-    def _publish(self, model: Model, data: TrainingData, machines: Sequence[Machine]) -> None:
-        super()._publish(model, data, machines)
-        upper, lower = machines[0].solution.multipliers
+    def _publish(self, fit: Fit) -> None:
+        super()._publish(fit)
+        upper, lower = fit.machines[0].solution.multipliers
         self.epsilon_ = float(upper - lower) / 2

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
 
-from hinge.arrays import Index, Vector
 from hinge.dual.formulations import c_svc
 from hinge.estimators.classification import KernelClassifier
 from hinge.estimators.documentation import documented
-from hinge.training.course import Task
+from hinge.training.data import TrainingData
+from hinge.training.formulation import Classification
 
 
 @documented
@@ -151,5 +151,6 @@ class SVC(KernelClassifier):
         self.warm_start = warm_start
         self.callback = callback
 
-    def _two_class_task(self, k: int, members: Index, y: Vector, weights: Vector, class_weights: Vector) -> Task:
-        return Task(members, c_svc(y, float(self.C), weights * class_weights, bool(self.fit_intercept)))
+    def _formulation(self, data: TrainingData) -> Classification:
+        weights, C, has_intercept = self._class_weights_of(data), float(self.C), bool(self.fit_intercept)
+        return Classification(data, self.multi_class, weights, lambda y, costs: c_svc(y, C, costs, has_intercept))

@@ -7,24 +7,29 @@ what is solved is exactly what ``estimator.fit(X_train, y_train)`` would solve.
 
 from __future__ import annotations
 
-import time
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from hinge.arrays import Index, Vector
 from hinge.dual.problem import DualProblem
 from hinge.estimators.base import KernelMachine
-from hinge.estimators.inputs import TrainingData
 from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import Kernel, kind_of
 from hinge.runtime import interrupt
 from hinge.selection.chain import Chain
 from hinge.selection.workshop import Fold, KernelValues, Workshop
-from hinge.settings import Settings
 from hinge.solvers import solve
-from hinge.training.course import Absent, Machine, Task, _machine_of, assemble, coefficient_rows
+from hinge.training.data import TrainingData
+from hinge.training.machine import Absent, Machine, coefficient_rows, machine_of
+from hinge.training.tasks import Task
+from hinge.training.trainer import Trainer
+
+#: Samples of a fold that are scored.
+Part = Literal["test", "train"]
 
 
 class Rows:
@@ -49,7 +54,7 @@ def follows_data(machine: KernelMachine) -> bool:
 def kernel_of(shop: Workshop, machine: KernelMachine, samples: Any) -> Kernel:
     """Return the kernel of a machine trained on some of the samples."""
     rows, weights = shop.X[samples], shop.weights[samples]
-    return machine._resolve_kernel(TrainingData(rows, None, weights, np.empty(0, np.int64), rows.shape))
+    return machine._kernel_of(TrainingData(rows, None, weights, np.empty(0, np.int64), rows.shape))
 
 
 def fold_data(shop: Workshop, fold: Fold, is_gram: bool) -> TrainingData:
@@ -87,7 +92,7 @@ class Seat:
     chain: Chain
 
 
-class Series:
+class FoldTrainer(Trainer):
     """Fits to the training samples of one fold, each started from the one before.
 
     Parameters
@@ -96,78 +101,108 @@ class Series:
         All data; the fold.
     kernel, values : Kernel, KernelValues
         The kernel and its values.
-    origin : Series, optional
+    origin : FoldTrainer, optional
         Of a neighbouring fold: the first fit starts from its last.
     """
 
     def __init__(
-        self, shop: Workshop, fold: Fold, kernel: Kernel, values: KernelValues, origin: Series | None = None
+        self, shop: Workshop, fold: Fold, kernel: Kernel, values: KernelValues, origin: FoldTrainer | None = None
     ) -> None:
+        super().__init__(values.whole)
         self._shop, self._fold, self._kernel, self._values = shop, fold, kernel, values
         self._data = fold_data(shop, fold, kernel.is_precomputed)
         self._origin = {} if origin is None else origin.seats
         self.seats: dict[int, Seat] = {}
-        self._decisions = _Decisions(fold, values)
+        self._machines: list[Machine] = []
+        self._everywhere: dict[int, Vector] = {}  # decisions of machines on all samples, where residuals tell them
+        self._images: dict[str, tuple[Vector, Vector]] = {}
 
     def fit(self, estimator: KernelMachine) -> None:
-        """Fit an estimator, in place; its decisions on the fold's parts are known at once.
+        """Fit an estimator, in place.
 
         Raises
         ------
         Cancelled
             Somebody asked to stop.
         """
-        started = time.perf_counter()
-        data, values = self._data, self._values
-        settings = estimator._settings()
+        course = estimator._course(self._data, self._kernel)
+        self.settings = course.settings
         with interrupt.within(estimator.time_limit):
-            tasks = estimator._tasks(data)
-            absent = Absent(tasks, values.whole)
-            trained: list[tuple[Machine, Vector | None]] = []
-            for k in range(len(tasks)):
-                is_late = k > 0 and interrupt.requested()
-                trained.append((absent.machine(k), None) if is_late else self._train(k, tasks[k], settings))
-            machines = [machine for machine, _ in trained]
-            for k, task in estimator._second_thoughts(data, machines).items():
-                trained[k] = self._train(k, task, settings)
-                machines[k] = trained[k][0]
+            fit = course.run(self)
         interrupt.check()  # a fit that was broken off is no result
-        estimator._model = assemble(self._kernel, data.X, machines, data.places, estimator._order(data))
-        estimator._set_common(data, values.whole, machines, started)
-        estimator._publish(estimator._model, data, machines)
-        estimator._forget_scratch()
+        estimator._publish(fit)
         for name, value in self._shop.learnt.items():
             setattr(estimator, name, value)
-        self._decisions.remember(estimator, trained)
+        for note in fit.notes:
+            warnings.warn(note, stacklevel=2)
+        self._machines = fit.machines
 
-    def _train(self, k: int, task: Task, settings: Settings) -> tuple[Machine, Vector | None]:
-        """Return machine k and, where its residual tells them, its decisions on all samples."""
-        seat = self._seat(k, task)
+    def prepare(self, tasks: Sequence[Task], n_runs: int = 1) -> None:
+        """Forget the last fit; kernel values are there already."""
+        self._everywhere.clear()
+
+    def train(self, tasks: Sequence[Task], first: int = 0) -> list[Machine]:
+        """Train a machine for every task, one after the other."""
+        absent = Absent(tasks, self.gram)
+        return [
+            absent.machine(k) if k > 0 and interrupt.requested() else self._train(tasks[k])
+            for k in range(len(tasks))
+        ]
+
+    def _train(self, task: Task) -> Machine:
+        seat = self._seat(task)
         n, positions = len(seat.members), seat.positions
         problem = embedded(task.problem, positions, n)
         if task.start is None:
-            solution = seat.chain.solve(problem, seat.gram, settings)
+            solution = seat.chain.solve(problem, seat.gram, self.settings)
         else:
             start = _spread(task.start, positions, n)
-            solution = solve(problem, seat.gram, replace(settings, start=start))
-        whole = _machine_of(Task(seat.members, problem, divide=task.divide), solution)
+            solution = solve(problem, seat.gram, replace(self.settings, start=start))
+        whole = machine_of(Task(seat.members, problem, divide=task.divide), solution)
+        if n == self._shop.n:
+            self._everywhere[task.number] = whole.decisions
         own = replace(
             solution, beta=_pick(solution.beta, positions, n), residual=_pick(solution.residual, positions, n)
         )
-        machine = Machine(
+        return Machine(
             task.samples, whole.coefficients[positions], whole.intercept, own, whole.decisions[positions]
         )
-        return machine, whole.decisions if n == self._shop.n else None
 
-    def _seat(self, k: int, task: Task) -> Seat:
-        seat = self.seats.get(k)
+    def _seat(self, task: Task) -> Seat:
+        seat = self.seats.get(task.number)
         if seat is None or not np.array_equal(seat.samples, task.samples):
             places = self._fold.train[task.samples]
             members, gram = self._values.part(tuple(np.unique(self._shop.codes[places]).tolist()))
-            chain = self._origin[k].chain.branch() if k in self._origin else Chain(self._values.is_convex)
+            origin = self._origin.get(task.number)
+            chain = Chain(self._values.is_convex) if origin is None else origin.chain.branch()
             seat = Seat(task.samples, members, np.searchsorted(members, places), gram, chain)
-            self.seats[k] = seat
+            self.seats[task.number] = seat
         return seat
+
+    # ------------------------------------------------------------------ decisions
+
+    def decisions(self, part: Part) -> Vector:
+        """Return the decisions of the latest fit on the held-out or the training samples of its fold.
+
+        No samples are compared. Machines that did not change from one fit to the next, as where C no longer
+        matters, keep theirs.
+        """
+        rows = self._fold.test if part == "test" else self._fold.all_train
+        machines = self._machines
+        if len(self._everywhere) == len(machines):
+            return np.column_stack([self._everywhere[k][rows] for k in range(len(machines))])
+        train = self._fold.train
+        coefficients = coefficient_rows(machines, len(train))
+        old, image = self._images.get(part, (np.empty((0, 0)), np.empty(0)))
+        if old.shape == coefficients.shape:
+            changed = np.flatnonzero((coefficients != old).any(axis=1))
+        else:
+            changed, image = np.arange(len(machines)), np.empty((len(rows), len(machines)))
+        if len(changed):
+            used = np.flatnonzero(coefficients[changed].any(axis=0))
+            image[:, changed] = self._values.image(rows, train[used], coefficients[np.ix_(changed, used)])
+        self._images[part] = coefficients, image
+        return image + np.array([machine.intercept for machine in machines])
 
 
 def embedded(problem: DualProblem, positions: Index, n: int) -> DualProblem:
@@ -193,46 +228,3 @@ def _spread(values: Any, positions: Index, n: int) -> Any:
 def _pick(values: Vector, positions: Index, n: int) -> Vector:
     """Undo `_spread`."""
     return values.reshape(-1, n)[:, positions].ravel()
-
-
-class _Decisions:
-    """Decisions of the latest machines on all samples of a fold's parts, without comparing samples.
-
-    Machines that did not change from one fit to the next, as where C no longer matters, keep theirs.
-    """
-
-    def __init__(self, fold: Fold, values: KernelValues) -> None:
-        self._fold, self._values = fold, values
-        self._latest: dict[str, tuple[Vector, Vector]] = {}
-
-    def remember(self, estimator: KernelMachine, trained: list[tuple[Machine, Vector | None]]) -> None:
-        """Let the estimator answer for the fold's own parts from what is there already."""
-        fold, compute = self._fold, estimator._decide
-        known = [decisions for _, decisions in trained if decisions is not None]
-        everywhere = np.column_stack(known) if len(known) == len(trained) else None
-        machines = [machine for machine, _ in trained]
-
-        def decide(X: Any) -> Vector:
-            if X is fold.test_part[0]:
-                name, rows = "test", fold.test
-            elif X is fold.train_part[0] and X is not None:
-                name, rows = "train", fold.all_train
-            else:
-                return compute(X)
-            return self._image(name, rows, machines) if everywhere is None else everywhere[rows]
-
-        estimator.__dict__["_decide"] = decide
-
-    def _image(self, name: str, rows: Index, machines: list[Machine]) -> Vector:
-        train = self._fold.train
-        coefficients = coefficient_rows(machines, len(train))
-        old, image = self._latest.get(name, (np.empty((0, 0)), np.empty(0)))
-        if old.shape == coefficients.shape:
-            changed = np.flatnonzero((coefficients != old).any(axis=1))
-        else:
-            changed, image = np.arange(len(machines)), np.empty((len(rows), len(machines)))
-        if len(changed):
-            used = np.flatnonzero(coefficients[changed].any(axis=0))
-            image[:, changed] = self._values.image(rows, train[used], coefficients[np.ix_(changed, used)])
-        self._latest[name] = coefficients, image
-        return image + np.array([machine.intercept for machine in machines])

@@ -31,7 +31,7 @@ from hinge.runtime.interrupt import catching, check
 from hinge.runtime.threads import blas_on_one_thread
 from hinge.selection.bounds import spread_of, xi_alpha_bounds
 from hinge.selection.chain import Chain, matrix_of
-from hinge.selection.fold import Series, follows_data, kernel_of
+from hinge.selection.fold import FoldTrainer, follows_data, kernel_of
 from hinge.selection.job import Job
 from hinge.selection.workshop import KernelValues, Workshop
 from hinge.settings import Settings
@@ -122,8 +122,8 @@ class _Whole:
         self.machine: KernelMachine = clone(shop.job.estimator)
         self.kernel = kernel_of(shop, self.machine, shop.folds[0].train)
         self.values: KernelValues = shop.values(self.kernel, thread_count(self.machine.n_jobs))
-        self.series = Series(shop, shop.folds[0], self.kernel, self.values)
-        self.series.fit(self.machine)
+        self.trainer = FoldTrainer(shop, shop.folds[0], self.kernel, self.values)
+        self.trainer.fit(self.machine)
         self.n_refits = 0
         self.violation = 0.0
 
@@ -140,12 +140,10 @@ class _Whole:
 
     def predictions(self) -> NDArray[Any]:
         """Predict by leaving support vectors out, each from the machine of all samples."""
-        machine = self.machine
-        decisions = machine._decide(self.shop.folds[0].test_part[0])
-        for k, seat in self.series.seats.items():
+        decisions = self.trainer.decisions("test")
+        for k, seat in self.trainer.seats.items():
             decisions[seat.members, k] = self._without_each(seat.chain, seat.gram, decisions[seat.members, k])
-        machine.__dict__["_decide"] = lambda X: decisions
-        return np.asarray(machine.predict(None))
+        return np.asarray(self.machine._answers(decisions))
 
     def _without_each(self, chain: Chain, gram: Gram, decisions: Vector) -> Vector:
         """Return the decision of a machine on each of its samples, left out, given those of the machine itself."""
@@ -198,8 +196,9 @@ class _Whole:
             if follows_data(machine):
                 kernel = kernel_of(shop, machine, fold.train)
                 values = shop.values(kernel, thread_count(machine.n_jobs))
-            Series(shop, fold, kernel, values, origin=self.series).fit(machine)
-            answers.append(machine.predict(fold.test_part[0])[0])
+            trainer = FoldTrainer(shop, fold, kernel, values, origin=self.trainer)
+            trainer.fit(machine)
+            answers.append(machine._answers(trainer.decisions("test"))[0])
             self.n_refits += 1
             self.violation = max(self.violation, float(machine.report_.violation))
         return np.array(answers)

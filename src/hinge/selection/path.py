@@ -12,7 +12,7 @@ from sklearn.utils import indexable
 from hinge.estimators.base import KernelMachine
 from hinge.estimators.inputs import thread_count
 from hinge.runtime.interrupt import catching
-from hinge.selection.fold import Series, kernel_of
+from hinge.selection.fold import FoldTrainer, kernel_of
 from hinge.selection.job import Job
 from hinge.selection.workshop import Workshop
 
@@ -59,10 +59,9 @@ def regularisation_path(
         (fold,) = shop.folds
         kernel = kernel_of(shop, job.estimator, fold.train)
         values = shop.values(kernel, thread_count(estimator.n_jobs))
-        series = Series(shop, fold, kernel, values)
+        trainer = FoldTrainer(shop, fold, kernel, values)
         for k in np.argsort(Cs, kind="stable"):
             machine = machines[int(k)] = clone(estimator).set_params(C=float(Cs[k]))
             machine._validate_params()
-            series.fit(machine)
-            del machine.__dict__["_decide"]  # it would keep all kernel values alive
+            trainer.fit(machine)
     return [machines[k] for k in range(len(Cs))]

@@ -16,13 +16,12 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.metaestimators import _safe_split
 
-from hinge.arrays import Index
 from hinge.estimators.base import KernelMachine
 from hinge.kernel.kernels import Kernel
 from hinge.report import Report
 from hinge.runtime import interrupt
 from hinge.runtime.threads import lazy
-from hinge.selection.fold import Series, follows_data, kernel_of
+from hinge.selection.fold import FoldTrainer, Part, follows_data, kernel_of
 from hinge.selection.job import Cell, Job, Unit
 from hinge.selection.workshop import Fold, KernelValues, Workshop
 
@@ -110,8 +109,8 @@ class _Course:
     values: KernelValues
 
     @lazy
-    def _series(self) -> Series:
-        return Series(self.shop, self.fold, self.kernel, self.values)
+    def _trainer(self) -> FoldTrainer:
+        return FoldTrainer(self.shop, self.fold, self.kernel, self.values)
 
     def evaluate(self, machine: KernelMachine, invalid: Exception | None) -> _FoldResult:
         """Fit and score one candidate, unless its parameters are invalid.
@@ -122,7 +121,7 @@ class _Course:
             Somebody asked to stop: what a fit that was broken off would score is no result.
         """
         interrupt.check()
-        job, fold, result = self.job, self.fold, _FoldResult()
+        job, result = self.job, _FoldResult()
         machine = copy.copy(machine)
         begun = time.perf_counter()
         try:
@@ -138,30 +137,33 @@ class _Course:
         fitted = time.perf_counter()
         result.fit_seconds = fitted - begun
         if result.failure is None:
-            result.test = self._scores(machine, fold.test_part, fold.test)
+            result.test = self._scores(machine, "test")
             if job.return_train_score:
-                result.train = self._scores(machine, fold.train_part, fold.all_train)
+                result.train = self._scores(machine, "train")
         result.score_seconds = time.perf_counter() - fitted
         return result
 
     def _fit(self, machine: KernelMachine) -> None:
         if not machine.probability:
-            return self._series.fit(machine)
+            return self._trainer.fit(machine)
         # Calibration has folds of its own: an ordinary fit.
         job, train = self.job, self.fold.all_train
         X, y = _safe_split(job.estimator, job.X, job.y, train)
         weights = None if job.sample_weight is None else self.shop.weights[train]
         machine.fit(X, y, sample_weight=weights)
 
-    def _scores(self, machine: KernelMachine, part: tuple[Any, Any], samples: Index) -> dict[str, float]:
-        job = self.job
-        arguments = part if part[1] is not None else part[:1]
+    def _scores(self, machine: KernelMachine, part: Part) -> dict[str, float]:
+        job, fold = self.job, self.fold
+        X, y = fold.test_part if part == "test" else fold.train_part
+        samples = fold.test if part == "test" else fold.all_train
         weighted = job.sample_weight is not None and (job.scorer is None or _accepts_weights(job.scorer))
         extra = {"sample_weight": self.shop.weights[samples]} if weighted else {}
         try:
+            if not machine.probability:
+                machine._known = X, self._trainer.decisions(part)
             if job.scorer is None:
-                return {"score": _own_score(machine, *arguments, **extra)}
-            scores = job.scorer(machine, *arguments, **extra)
+                return {"score": _own_score(machine, X, y, **extra)}
+            scores = job.scorer(machine, *((X,) if y is None else (X, y)), **extra)
         except Exception as error:
             if job.error_score == "raise":
                 raise
@@ -170,12 +172,14 @@ class _Course:
                 f"Scoring failed. The score on this fold is set to {job.error_score}. {text}", stacklevel=2
             )
             return dict.fromkeys(metric_names(job.scorer), job.error_score)
+        finally:
+            machine._known = None
         if isinstance(scores, dict):
             return {name: float(value) for name, value in scores.items()}
         return {"score": float(scores)}
 
 
-def _own_score(machine: KernelMachine, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+def _own_score(machine: KernelMachine, X: Any, y: Any, sample_weight: Any = None) -> float:
     """What ``machine.score`` returns, but for a classifier without scikit-learn's checks: they outlast a fit."""
     if not is_classifier(machine):
         return float(machine.score(X, y, sample_weight))

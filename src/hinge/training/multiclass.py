@@ -8,15 +8,13 @@ negative side; two classes are one duel, with the later class positive.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from hinge.arrays import Vector
-
-Scheme = Literal["ovo", "ovr"]
 
 #: The negative side of a one-against-rest machine.
 REST = -1
@@ -29,7 +27,7 @@ class Duel(NamedTuple):
     negative: int
 
 
-def duels(n_classes: int, scheme: Scheme = "ovo") -> list[Duel]:
+def duels(n_classes: int, scheme: str = "ovo") -> list[Duel]:
     """List the machines for this many classes; pairs in the order 01, 02, …, 12, 13, ….
 
     Examples

@@ -15,7 +15,7 @@ import numpy as np
 from hinge.arrays import Index, Vector
 from hinge.cli.data import Samples, default_model_name, leave, read_samples
 from hinge.cli.folds import GlibcRandom
-from hinge.cli.machines import Job, Plan, Trainer, folds_of, plan, solve_all
+from hinge.cli.machines import Job, Plan, Run, folds_of, plan, solve_all
 from hinge.cli.options import EXIT_FAILURE, EXIT_OK, Parsed
 from hinge.cli.parameters import Parameters
 from hinge.cli.probabilities import calibrated, predict
@@ -24,7 +24,7 @@ from hinge.cli.tables import TRAIN
 from hinge.io import atomic_write, write_libsvm_model
 from hinge.report import Status
 from hinge.runtime.interrupt import catching, within
-from hinge.training.course import is_flat
+from hinge.training.machine import assemble, is_flat
 from hinge.training.progress import Listener, Watch
 
 _LEAST_FOLDS = 2
@@ -55,7 +55,7 @@ class _Session:
 
     def __init__(self, parsed: Parsed, parameters: Parameters, samples: Samples) -> None:
         self.parsed, self.samples = parsed, samples
-        self.trainer = _trainer(parameters, samples)
+        self.shared = _run_of(parameters, samples)
         self.started = time.perf_counter()
         self.figures: dict[str, Any] = {}
 
@@ -63,15 +63,15 @@ class _Session:
         random = GlibcRandom()
         n_folds = self.parsed["folds"]
         if n_folds is None:
-            plans = [plan(self.trainer, np.arange(self.samples.n, dtype=np.int64), random)]
+            plans = [plan(self.shared, np.arange(self.samples.n, dtype=np.int64), random)]
             folds: list[Index] = []
         else:
             folds = self._folds(n_folds, random)
             everyone = [np.concatenate(folds[:f] + folds[f + 1 :]) for f in range(len(folds))]
-            plans = [plan(self.trainer, rest, random) for rest in everyone]
+            plans = [plan(self.shared, rest, random) for rest in everyone]
         self._warn_of_weights(plans)
         jobs = [job for part in plans for job in part.all_jobs]
-        parameters = self.trainer.parameters
+        parameters = self.shared.parameters
         if not self._solve(jobs, parameters.validation_tolerance if folds else parameters.tolerance):
             return EXIT_FAILURE
         code = self._cross_validate(plans, folds) if folds else self._save(plans[0])
@@ -87,13 +87,13 @@ class _Session:
                 file=sys.stderr,
             )
             n_folds = n
-        return folds_of(self.trainer.labels if self.trainer.parameters.is_classifier else None, n, n_folds, random)
+        return folds_of(self.shared.labels if self.shared.parameters.is_classifier else None, n, n_folds, random)
 
     def _warn_of_weights(self, plans: Sequence[Plan]) -> None:
-        if not self.trainer.parameters.is_classifier:
+        if not self.shared.parameters.is_classifier:
             return
         for part in plans:
-            for label, _ in self.trainer.parameters.weights:
+            for label, _ in self.shared.parameters.weights:
                 if label not in part.class_labels:
                     print(f"WARNING: class label {label} specified in weight is not found", file=sys.stderr)
 
@@ -108,7 +108,7 @@ class _Session:
             listeners.append(BarListener())
         try:
             with catching(), within(self.parsed["time-limit"]):
-                solve_all(self.trainer, jobs, Watch(listeners, len(jobs)), tol)
+                solve_all(self.shared, jobs, Watch(listeners, len(jobs)), tol)
         except KeyboardInterrupt:
             print("interrupted: nothing was written", file=sys.stderr)
             return False
@@ -136,7 +136,7 @@ class _Session:
         n_flat = sum(is_flat(solution) for solution in scaled)
         if n_flat:
             print(
-                f"WARNING: nu = {self.trainer.parameters.nu:g} is smaller than these data allow: in {n_flat} of "
+                f"WARNING: nu = {self.shared.parameters.nu:g} is smaller than these data allow: in {n_flat} of "
                 f"{len(scaled)} machines the margin has no width, and decisions mean nothing; choose a larger -n",
                 file=sys.stderr,
             )
@@ -146,7 +146,7 @@ class _Session:
             print("\n".join(lines), flush=True)
 
     def _save(self, whole: Plan) -> int:
-        model = calibrated(whole.finish(self.trainer), whole, self.trainer)
+        model = calibrated(whole.finish(self.shared), whole, self.shared)
         path = self.parsed.files[1] if len(self.parsed.files) > 1 else default_model_name(self.parsed.files[0])
         if _took_no_step(whole.jobs) and os.path.isfile(path) and not self.parsed["force"]:
             leave(f"{path} was not replaced: the time was up before the first step. Give more time, or --force")
@@ -156,20 +156,20 @@ class _Session:
         except OSError as error:
             print(f"can't save model to file {path}", file=sys.stderr)
             return int(leave(f"{path}: {error.strerror or error}"))
-        self._info(plan_lines(whole, model, self.trainer))  # last: standard output may fail
+        self._info(plan_lines(whole, model, self.shared))  # last: standard output may fail
         self.figures |= {"model_file": path, "total_sv": int(model.coefficients.shape[1])}
         return EXIT_OK
 
     def _cross_validate(self, plans: Sequence[Plan], folds: Sequence[Index]) -> int:
-        trainer = self.trainer
+        run = self.shared
         predictions = np.empty(self.samples.n)
         for part, fold in zip(plans, folds, strict=True):
-            model = calibrated(part.finish(trainer), part, trainer)
-            self._info(plan_lines(part, model, trainer))
-            decisions = _decisions(part, trainer, fold)
-            by_probability = bool(trainer.parameters.probability) and model.is_classifier
+            model = calibrated(part.finish(run), part, run)
+            self._info(plan_lines(part, model, run))
+            decisions = _decisions(part, run, fold)
+            by_probability = bool(run.parameters.probability) and model.is_classifier
             predictions[fold] = predict(model, decisions, by_probability)
-        lines, scores = cross_validation_lines(trainer.parameters.is_regression, self.samples.y, predictions)
+        lines, scores = cross_validation_lines(run.parameters.is_regression, self.samples.y, predictions)
         print("\n".join(lines), flush=True)
         self.figures |= scores
         return EXIT_OK
@@ -204,20 +204,18 @@ def _took_no_step(jobs: Sequence[Job]) -> bool:
     return not has_moved and not all(report.converged for report in reports)
 
 
-def _trainer(parameters: Parameters, samples: Samples) -> Trainer:
+def _run_of(parameters: Parameters, samples: Samples) -> Run:
     kernel = parameters.kernel(samples.max_index)
-    return Trainer(parameters, samples.rows, samples.training_data(kernel), samples.y, samples.labels(), kernel)
+    return Run(parameters, samples.rows, samples.training_data(kernel), samples.y, samples.labels(), kernel)
 
 
-def _decisions(part: Plan, trainer: Trainer, queries: Index) -> Vector:
+def _decisions(part: Plan, run: Run, queries: Index) -> Vector:
     """Return what the machines of a plan say of some samples, one column a pair."""
-    from hinge.training.course import assemble
-
     if not part.jobs:
         return np.empty((len(queries), 0))
-    everyone = np.arange(len(trainer.y), dtype=np.int64)
-    model = assemble(trainer.kernel, trainer.X, [job.machine for job in part.jobs], everyone)
-    return trainer.decide_model(model, queries)
+    everyone = np.arange(len(run.y), dtype=np.int64)
+    model = assemble(run.kernel, run.X, [job.machine for job in part.jobs], everyone)
+    return run.decide_model(model, queries)
 
 
 def _plain(value: Any) -> Any:

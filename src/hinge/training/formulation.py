@@ -1,0 +1,301 @@
+"""What a fit is about: which machines are trained, the dual problem of each, and what calibrates them.
+
+Estimators make a formulation of their parameters and the samples that count; whoever runs the course of a fit
+(`hinge.training.course`) asks it for tasks. Nothing here trains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hinge.arrays import Index, Vector
+from hinge.dual.formulations import InfeasibleNuError, c_svc, nu_svc, one_class
+from hinge.dual.problem import DualProblem
+from hinge.runtime.interrupt import check
+from hinge.training.data import TrainingData
+from hinge.training.machine import Machine, half_margin, is_flat
+from hinge.training.multiclass import REST, duels
+from hinge.training.probability import N_FOLDS, density_marks, fit_sigmoid, laplace_scale
+from hinge.training.tasks import Task, Tasks
+
+#: Makes the dual problem of targets (or labels ±1) and weights.
+MakeProblem = Callable[[Vector, Vector], DualProblem]
+
+#: Trains every machine without each fold and returns its decisions on them.
+HeldOut = Callable[[], list[Vector]]
+
+
+class Formulation:
+    """Base of the formulations.
+
+    Parameters
+    ----------
+    data : TrainingData
+        The samples that count.
+    """
+
+    #: How often each machine is trained where probabilities are wanted: once on all samples, then by folds.
+    n_runs: ClassVar[int] = 1 + N_FOLDS
+
+    def __init__(self, data: TrainingData) -> None:
+        self.data = data
+
+    @property
+    def labels(self) -> Any:
+        """The classes; empty where there are none."""
+        return ()
+
+    @property
+    def strata(self) -> Index:
+        """The class number of every sample, by which folds are dealt out."""
+        return np.zeros(len(self.data.places), np.intp)
+
+    @property
+    def order(self) -> Index | None:
+        """What support vectors are sorted by, before their place; None for nothing else."""
+        return None
+
+    def tasks(self) -> Sequence[Task]:
+        """Return the machines to train."""
+        raise NotImplementedError
+
+    def revised(self, machines: Sequence[Machine]) -> list[Task]:
+        """Return tasks that must be solved again, knowing the machines."""
+        return []
+
+    def without(self, k: int, held_out: NDArray[np.bool_]) -> Task | float:
+        """Return task k without the samples marked, or their decision value where nothing is left to train."""
+        raise NotImplementedError
+
+    def calibration(self, machines: Sequence[Machine], held_out: HeldOut) -> Any:
+        """Return what turns decisions into probabilities.
+
+        Raises
+        ------
+        Cancelled
+            The fit has to stop.
+        """
+        raise NotImplementedError
+
+    def notes(self, machines: Sequence[Machine]) -> list[str]:
+        """Return what a user should be warned of."""
+        return []
+
+
+class Classification(Formulation):
+    """Two classes or many, by machines of two classes each; calibrated by a sigmoid for each machine.
+
+    Parameters
+    ----------
+    data : TrainingData
+        The samples that count.
+    scheme : {"ovo", "ovr"}
+        A machine for each pair of classes, or one for each class against the rest.
+    class_weights : array
+        Weight of each class.
+    problem : callable
+        Makes the dual problem of labels ±1 and weights.
+    """
+
+    def __init__(self, data: TrainingData, scheme: str, class_weights: Vector, problem: MakeProblem) -> None:
+        super().__init__(data)
+        self.class_weights = class_weights
+        self._problem = problem
+        self._duels = duels(len(self.labels), scheme)
+
+    @property
+    def labels(self) -> Any:
+        """The classes, sorted."""
+        return self.data.classes[0]
+
+    @property
+    def strata(self) -> Index:
+        """The class number of every sample."""
+        return self.data.classes[1]
+
+    @property
+    def order(self) -> Index:
+        """Support vectors are listed class by class."""
+        return self.strata
+
+    def tasks(self) -> Tasks:
+        """Return a task for each pair of classes, or for each class."""
+        return Tasks(self.data.sizes(self._duels), self._task)
+
+    def _task(self, k: int, held_out: NDArray[np.bool_] | None = None) -> Task:
+        """Return the task of machine k; samples of it that are held out weigh nothing."""
+        duel = self._duels[k]
+        members = self.data.members(duel)
+        codes, weights = self.strata[members], self.data.weights[members]
+        if held_out is not None:
+            weights = np.where(held_out, 0.0, weights)
+        signs = np.where(codes == duel.positive, 1.0, -1.0)
+        is_one_of_pairs = len(self._duels) > 1 and duel.negative != REST
+        split = int(np.count_nonzero(signs > 0)) if is_one_of_pairs else 0
+        problem, divide = self._two_class(k, signs, weights, self.class_weights[codes])
+        return Task(members, problem, k, divide=divide, split=split)
+
+    def _two_class(self, k: int, y: Vector, weights: Vector, class_weights: Vector) -> tuple[DualProblem, bool]:
+        """Return the problem of machine k, and whether its decisions are divided by half the margin."""
+        return self._problem(y, weights * class_weights), False
+
+    def without(self, k: int, held_out: NDArray[np.bool_]) -> Task | float:
+        """Return task k without some samples; one-sided folds have LIBSVM's decisions."""
+        duel = self._duels[k]
+        sides = self.strata[self.data.members(duel)[~held_out]] == duel.positive
+        if not (sides.any() and (~sides).any()):
+            return 1.0 if sides.any() else -1.0 if len(sides) else 0.0
+        return self._task(k, held_out)
+
+    def calibration(self, machines: Sequence[Machine], held_out: HeldOut) -> Vector:
+        """Return the two parameters of each machine's sigmoid."""
+        weights = self.data.weights * self.class_weights[self.strata]
+        fitted = []
+        for values, machine, duel in zip(held_out(), machines, self._duels, strict=True):
+            check()
+            sides = self.strata[machine.samples] == duel.positive
+            fitted.append(fit_sigmoid(values, sides, weights[machine.samples]))
+        return np.array(fitted)
+
+
+class NuClassification(Classification):
+    """Classification with ν in the place of C.
+
+    A pair of classes whose sizes differ too much for ν takes the largest that it allows. Where it is class weights
+    that make ν infeasible, ν sets the price C without them, and the machine is trained again with that price,
+    scaled by class.
+
+    Parameters
+    ----------
+    data, scheme, class_weights
+        As in `Classification`.
+    nu : float
+        In (0, 1].
+    """
+
+    def __init__(self, data: TrainingData, scheme: str, class_weights: Vector, nu: float) -> None:
+        super().__init__(data, scheme, class_weights, lambda y, weights: nu_svc(y, nu, weights))
+        self._nu = nu
+        self._limits: dict[int, float] = {}  # the largest ν of the machines that do not allow the one wanted
+        self._unpriced: list[int] = []  # machines whose class weights make ν infeasible
+        self._prices: dict[int, float] = {}  # what C these are trained with in the end
+
+    def tasks(self) -> Tasks:
+        """Return the tasks, or raise if no pair of classes allows this ν."""
+        tasks = super().tasks()
+        tasks.prepare()  # which finds out what ν the pairs allow
+        if len(self._limits) == len(tasks):
+            raise InfeasibleNuError(
+                f"nu = {self._nu:g} is infeasible: with these classes and weights the largest feasible nu is "
+                f"{max(self._limits.values()):.6g}"
+            )
+        return tasks
+
+    def _two_class(self, k: int, y: Vector, weights: Vector, class_weights: Vector) -> tuple[DualProblem, bool]:
+        if k in self._prices:
+            return c_svc(y, self._prices[k], weights * class_weights), False
+        nu, limit = self._nu, _largest_nu(y, weights)
+        if nu > limit:
+            self._limits.setdefault(k, limit)
+            nu = limit
+        if nu > _largest_nu(y, weights * class_weights):
+            self._unpriced.append(k)
+            class_weights = np.ones(len(y))
+        return nu_svc(y, nu, weights * class_weights), True
+
+    def revised(self, machines: Sequence[Machine]) -> list[Task]:
+        """Return the machines whose class weights made ν infeasible, now with a price."""
+        revised = []
+        for k in self._unpriced:
+            half_width = half_margin(machines[k].solution)
+            if half_width > 0:
+                self._prices[k] = 1 / half_width
+                revised.append(replace(self._task(k), start=machines[k].solution.beta / half_width))
+        return revised
+
+    def notes(self, machines: Sequence[Machine]) -> list[str]:
+        """Tell of a ν that was lowered, and of margins without width."""
+        notes = []
+        if self._limits:
+            notes.append(
+                f"nu = {self._nu:g} is infeasible for {len(self._limits)} of {len(machines)} pairs of classes, "
+                "whose sizes differ too much; each of them takes its largest feasible nu, "
+                f"{min(self._limits.values()):.6g} at the least"
+            )
+        if any(is_flat(machine.solution) for k, machine in enumerate(machines) if k not in self._prices):
+            notes.append(
+                f"nu = {self._nu:g} is smaller than these data allow: the margin has no width, and decisions mean "
+                "nothing. Choose a larger nu, or a kernel that separates better"
+            )
+        return notes
+
+
+def _largest_nu(y: Vector, weights: Vector) -> float:
+    """Return the largest feasible ν of two classes."""
+    positive, negative = float(weights[y > 0].sum()), float(weights[y < 0].sum())
+    return 2 * min(positive, negative) / (positive + negative)
+
+
+class Regression(Formulation):
+    """One machine for numbers; calibrated by the scale of its noise.
+
+    Parameters
+    ----------
+    data : TrainingData
+        The samples that count.
+    problem : callable
+        Makes the dual problem of targets and weights.
+    """
+
+    def __init__(self, data: TrainingData, problem: MakeProblem) -> None:
+        super().__init__(data)
+        self._problem = problem
+
+    def tasks(self) -> list[Task]:
+        """Return the one task."""
+        return [self._task(self.data.weights)]
+
+    def _task(self, weights: Vector) -> Task:
+        return Task(np.arange(len(self.data.y)), self._problem(self.data.y, weights))
+
+    def without(self, k: int, held_out: NDArray[np.bool_]) -> Task | float:
+        """Return the task without some samples; the mean of all targets where nothing is left."""
+        if held_out.all():
+            return float(np.average(self.data.y, weights=self.data.weights))
+        return self._task(np.where(held_out, 0.0, self.data.weights))
+
+    def calibration(self, machines: Sequence[Machine], held_out: HeldOut) -> float:
+        """Return the scale of the noise."""
+        return laplace_scale(self.data.y - held_out()[0], self.data.weights)
+
+
+class OneClass(Formulation):
+    """One machine for the region of the data; calibrated by density marks, which need no folds.
+
+    Parameters
+    ----------
+    data : TrainingData
+        The samples that count.
+    nu : float
+        In (0, 1].
+    """
+
+    n_runs: ClassVar[int] = 1
+
+    def __init__(self, data: TrainingData, nu: float) -> None:
+        super().__init__(data)
+        self._nu = nu
+
+    def tasks(self) -> list[Task]:
+        """Return the one task."""
+        n = len(self.data.places)
+        return [Task(np.arange(n), one_class(n, self._nu, self.data.weights))]
+
+    def calibration(self, machines: Sequence[Machine], held_out: HeldOut) -> Vector:
+        """Return the density marks."""
+        return density_marks(machines[0].decisions, self.data.weights)

@@ -1,0 +1,232 @@
+"""Training: from tasks on one Gram matrix to machines.
+
+Several tasks are solved side by side, each on one thread with its own part of the cache; a single task uses all
+threads itself. Either way the answers are the same.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hinge.kernel.gram import Counts, Gram
+from hinge.report import MESSAGES, Solution, Status
+from hinge.runtime.interrupt import Cancelled, catching, pressed, requested
+from hinge.runtime.threads import Team, blas_on_one_thread
+from hinge.settings import Progress, Settings
+from hinge.solvers import solve
+from hinge.solvers.active_set.polish import polish
+from hinge.solvers.exactness import is_within
+from hinge.solvers.pairs.small import solve_small
+from hinge.training.machine import Absent, Machine, machine_of
+from hinge.training.pair_grams import PairGrams
+from hinge.training.progress import Watch
+from hinge.training.tasks import Task, sizes_of
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """What machines of one fit share, and when.
+
+    Parameters
+    ----------
+    overlap : float
+        Samples of all machines, beside those there are, from which on values are worth computing all at once.
+    matrix_share : float
+        Share of the cache's budget that the whole kernel matrix may take; the rest is for working sets.
+    most_samples : int
+        Samples beyond which machines ask for too few of the rows to compute them all.
+    worth_a_thread : int
+        Samples: machines of fewer, on average, spend their time in Python, where threads wait for each other.
+    polishing : float
+        Kernel evaluations that all machines together may take for polishing: a few milliseconds.
+    tries : int
+        How often a solver that claims convergence where there is none is asked to go on.
+    """
+
+    overlap: float = 1.5
+    matrix_share: float = 0.5
+    most_samples: int = 6000
+    worth_a_thread: int = 100
+    polishing: float = 1e6
+    tries: int = 3
+
+
+class Trainer:
+    """Trains the machines of one fit.
+
+    Parameters
+    ----------
+    gram : Gram
+        Kernel values of all samples.
+    settings : Settings, optional
+        Method, tolerance and limits of each machine. Callback, time limit and start come from elsewhere: the
+        ``watch``, the caller (`hinge.runtime.interrupt.within`) and the tasks.
+    watch : Watch, optional
+        Listeners of all machines together.
+    sharing : Sharing, optional
+        What machines share.
+
+    Examples
+    --------
+    >>> from hinge import Gram, Kernel
+    >>> from hinge.dual.formulations import c_svc
+    >>> gram = Gram(np.array([[0.0], [1.0], [2.0], [3.0]]), Kernel("linear"))
+    >>> (machine,) = Trainer(gram).train([Task(np.arange(4), c_svc([-1, -1, 1, 1], C=10.0))])
+    >>> machine.coefficients.round(9), round(machine.intercept, 9)
+    (array([ 0., -2.,  2.,  0.]), -3.0)
+    """
+
+    def __init__(
+        self,
+        gram: Gram,
+        settings: Settings | None = None,
+        watch: Watch | None = None,
+        sharing: Sharing | None = None,
+    ) -> None:
+        self.gram = gram
+        self.settings = settings or Settings()
+        self.watch = watch or Watch()
+        self.sharing = sharing or Sharing()
+
+    def prepare(self, tasks: Sequence[Task], n_runs: int = 1) -> None:
+        """Get ready for all machines of a fit, each of which is trained ``n_runs`` times.
+
+        Where machines share kernel values, and memory allows, all values are computed once.
+
+        Raises
+        ------
+        Cancelled
+            Somebody asked to stop meanwhile. Where only the time is up values are left to be computed on demand.
+        """
+        gram, sharing = self.gram, self.sharing
+        self.watch.n_machines = n_runs * len(tasks)
+        fits = 8 * gram.n**2 <= sharing.matrix_share * gram.cache_bytes and gram.n <= sharing.most_samples
+        is_slow = not gram.is_cheap or gram.n <= self.settings.sizes.one_set
+        is_shared = n_runs * int(sizes_of(tasks).sum()) >= sharing.overlap * gram.n
+        if fits and is_slow and is_shared and not gram.kernel.is_precomputed:
+            try:
+                self.gram = gram.stored()
+            except Cancelled:
+                if pressed():
+                    raise
+
+    def train(self, tasks: Sequence[Task], first: int = 0) -> list[Machine]:
+        """Train a machine for every task.
+
+        Parameters
+        ----------
+        tasks : sequence of Task
+            What to train; larger tasks are begun first.
+        first : int
+            Number of the first task among all that the watch sees.
+
+        Returns
+        -------
+        list of Machine
+            In the order of the tasks. Those that were not begun when the fit had to stop are where they would have
+            started; the first one is always begun.
+        """
+        if not tasks:
+            return []
+        sizes, watch = sizes_of(tasks), self.watch
+        is_quick = len(tasks) > 1 and sizes.mean() < self.sharing.worth_a_thread
+        n_workers = 1 if is_quick else min(self.gram.team.size, len(tasks))
+        train_one = self._trainer_of(tasks, first, n_workers, is_quick)
+        order = np.argsort(-sizes, kind="stable")
+        absent = Absent(tasks, self.gram)
+        machines: list[Machine | None] = [None] * len(tasks)
+
+        def run(start: int, stop: int) -> None:
+            for number in order[start:stop].tolist():
+                machines[number] = train_one(number)
+
+        with catching() as scope:
+            if len(tasks) == 1:
+                run(0, 1)
+            else:
+                team, begun = Team(n_workers), iter([True])  # the first one is always begun
+                team.cancelled = lambda: not next(begun, False) and (watch.is_stopped or requested())
+                with blas_on_one_thread(), suppress(Cancelled):
+                    team.share(len(tasks), 1, run)
+            scope.is_answered = is_stopped = watch.is_stopped
+            return [machine or absent.machine(number, is_stopped) for number, machine in enumerate(machines)]
+
+    def _trainer_of(
+        self, tasks: Sequence[Task], first: int, n_workers: int, is_quick: bool
+    ) -> Callable[[int], Machine | None]:
+        """Return what trains the task of a number, on one of several threads; None where it had to stop."""
+        gram, settings, watch = self.gram, self.settings, self.watch
+        one_set = settings.sizes.one_set
+        sizes = sizes_of(tasks)
+        largest = int(sizes[sizes <= one_set].max(initial=0)) if len(tasks) > 1 else 0
+        pairs = PairGrams(gram, largest, n_workers)
+        is_plain = is_quick and not watch.has_listeners and settings.solver == "auto" and settings.max_iter is None
+
+        def train_one(number: int) -> Machine | None:
+            task = tasks[number]
+            matrix = pairs.matrix_of(task.samples, task.split) if is_plain and task.start is None else None
+            if matrix is not None:
+                solution = solve_small(task.problem, matrix, gram, task.samples, settings.tol)
+                if solution is not None:
+                    return machine_of(task, solution)
+            watch.begin(first + number)
+            try:
+                part = pairs.gram_of(task.samples, task.split) or _part_of(gram, task, n_workers, one_set)
+            except Cancelled:
+                return None
+            solution = self._solve(task, part, self._settings_of(first + number, task), len(tasks))
+            if part.counts is not gram.counts:
+                _add_counts(gram.counts, part.counts)
+            watch.end(first + number, solution.report)
+            return machine_of(task, solution)
+
+        return train_one
+
+    def _settings_of(self, number: int, task: Task) -> Settings:
+        if not self.watch.has_listeners and task.start is None:
+            return self.settings
+        listen: Callable[[Progress], bool] = lambda progress: self.watch.step(number, progress)  # noqa: E731
+        return replace(self.settings, callback=listen, time_limit=None, start=task.start)
+
+    def _solve(self, task: Task, gram: Gram, settings: Settings, n_tasks: int) -> Solution:
+        begun, iterations, outer_steps = time.perf_counter(), 0, 0
+        for _ in range(self.sharing.tries):
+            solution = solve(task.problem, gram, settings)
+            iterations += solution.report.iterations
+            outer_steps += solution.report.outer_steps
+            seconds = time.perf_counter() - begun
+            report = replace(solution.report, iterations=iterations, outer_steps=outer_steps, seconds=seconds)
+            solution = replace(solution, report=report)
+            if not report.converged:
+                return solution
+            try:
+                solution = polish(task.problem, gram, solution, settings.tol, self.sharing.polishing / n_tasks)
+            except Cancelled:
+                return solution
+            if is_within(solution.report.violation, solution.report.rounding, settings.tol):
+                return solution
+            settings = replace(settings, start=solution.beta)  # the solver was mistaken: let it look again
+        stalled = replace(solution.report, status=Status.STALLED, message=MESSAGES[Status.STALLED])
+        return replace(solution, report=stalled)
+
+
+def _part_of(gram: Gram, task: Task, n_workers: int, one_set: int) -> Gram:
+    """The Gram matrix of one task: its samples, its share of the threads and of the cache."""
+    part = gram
+    if n_workers > 1 or not np.array_equal(task.samples, np.arange(gram.n)):
+        n_threads = max(gram.team.size // n_workers, 1)
+        part = gram.part(task.samples, threads=n_threads, cache_bytes=gram.cache_bytes // n_workers)
+    is_one_set = part.n <= one_set and part.has_room_for(task.problem.n_variables)
+    return part.stored() if is_one_set else part  # one working set would compute all of it in any case
+
+
+def _add_counts(total: Counts, part: Counts) -> None:
+    total.evaluations += part.evaluations
+    total.hits += part.hits
+    total.misses += part.misses
+    total.bytes = max(total.bytes, part.bytes)
