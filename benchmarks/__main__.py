@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import cases, contenders, grid, reader, report, startup
+from benchmarks import cases, contenders, grid, history, reader, report, startup
 from benchmarks.cases import CASES
 from benchmarks.contenders import HINGE, HINGE_INPUTS, LINEAR_PEERS, PEERS, Contender
 from benchmarks.run import Bench, Options, read_records
@@ -57,6 +57,9 @@ def parser() -> argparse.ArgumentParser:
     remark.add_argument("case")
     remark.add_argument("text")
     remark.add_argument("--out", type=Path, default=HERE / "results", help="folder of the results")
+    past = commands.add_parser("history", help="show and plot what earlier runs measured (history.jsonl)")
+    past.add_argument("--file", type=Path, default=history.FILE, help="lines of JSON")
+    past.add_argument("--plot", type=Path, default=HERE / "results" / "history.png", help="picture to draw")
     rendering = commands.add_parser("report", help="write RESULTS.md from the results")
     rendering.add_argument("--out", type=Path, default=HERE / "results", help="folder of the results")
     rendering.add_argument("--to", type=Path, default=HERE / "RESULTS.md", help="file to write")
@@ -65,6 +68,7 @@ def parser() -> argparse.ArgumentParser:
 
 def _add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--out", type=Path, default=HERE / "results", help="folder for the results")
+    command.add_argument("--history", type=Path, default=history.FILE, help="file that gets one line per section")
     command.add_argument("--cases", nargs="+", metavar="CASE", help=f"some of: {', '.join(CASES)}")
     command.add_argument(
         "--contenders", nargs="+", metavar="NAME", help=f"some of: {', '.join(contenders.CONTENDERS)}"
@@ -94,6 +98,7 @@ def run_section(name: str, arguments: argparse.Namespace, console: Console) -> N
             startup.measure(bench)
         else:
             _run_cases(bench, name, names, entrants)
+    history.append(name, bench.records, arguments.history)
     section = RENDER[name](name, read_records(bench.path))
     for table in section.tables:
         table.show(console)
@@ -145,6 +150,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     if arguments.command == "report":
         found = report.write(arguments.out, arguments.to)
         console.print(f"wrote {arguments.to.name}: {', '.join(found)}")
+        return
+    if arguments.command == "history":
+        lines = history.read(arguments.file)
+        for table in history.tables(lines):
+            table.show(console)
+        arguments.plot.parent.mkdir(parents=True, exist_ok=True)
+        history.plot(lines, arguments.plot)
         return
     if arguments.command == "remark":
         report.remark(arguments.out, arguments.section, arguments.case, arguments.text)

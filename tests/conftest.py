@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, Phase
 from hypothesis import settings as hypothesis_settings
 from sklearn.datasets import load_svmlight_file
 
+DATA_FIXTURES = {"real_data", "load_real", "data_file"}
 FEATURES = {"spambase": 57, "a9a": 123, "w8a": 300, "ijcnn1": 22}
 
 hypothesis_settings.register_profile(
@@ -29,6 +30,16 @@ def pytest_configure(config):
     """Let Ctrl-C be tried out where this process was told to ignore it, as a shell tells its background jobs."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
+def pytest_collection_modifyitems(items):
+    """Mark what asks for real data, and skip what is marked where there is none."""
+    for item in items:
+        if DATA_FIXTURES.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker("data")
+        if item.get_closest_marker("data") and not os.environ.get("HINGE_DATA"):
+            item.add_marker(pytest.mark.skip(reason="HINGE_DATA does not name a folder of data sets"))
 
 
 def crowd():
@@ -50,7 +61,7 @@ def _no_test_hangs():
     before = signal.signal(signal.SIGALRM, too_long)
     signal.setitimer(
         signal.ITIMER_REAL, 120 * crowd(), 10
-    )  # again after ten seconds, in case it is tried once more
+    )  # and again, in case the error is caught and tried again
     yield
     signal.setitimer(signal.ITIMER_REAL, 0)
     signal.signal(signal.SIGALRM, before)
@@ -65,12 +76,9 @@ def one_second():
 @pytest.fixture(scope="session")
 def real_data():
     """A function that reads a data set by name as a CSR matrix and its labels."""
-    folder = os.environ.get("HINGE_DATA")
-    if not folder:
-        pytest.skip("HINGE_DATA does not name a folder of xz-compressed LIBSVM data sets")
 
     def load(name):
-        with lzma.open(Path(folder) / f"{name}.xz") as file:
+        with lzma.open(Path(os.environ["HINGE_DATA"]) / f"{name}.xz") as file:
             return load_svmlight_file(file, n_features=FEATURES[name], zero_based=False)
 
     return load

@@ -1,7 +1,6 @@
 """The benchmark harness: its verifier against hand-made and independent answers, and one small run."""
 
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from sklearn.svm import SVC, SVR
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks import report, verify
+from benchmarks import history, report, verify
 from benchmarks.__main__ import main
 from benchmarks.goals import Goal
 from benchmarks.summary import best_peer, figures, speedup
@@ -147,15 +146,57 @@ def test_a_report_keeps_what_was_not_measured_again(tmp_path):
     assert page.read_text() == before
 
 
-@pytest.mark.skipif(not os.environ.get("HINGE_DATA"), reason="HINGE_DATA does not name a folder of data sets")
+def earlier(date, commit, seconds, gain):
+    records = [{**run("hinge", seconds, 9e-4), "case": "c"}, {**run("libsvm", gain * seconds, 9e-4), "case": "c"}]
+    return history.line("table", records, {"date": date, "cpu": "C", "cores": 2}, commit)
+
+
+def test_history_keeps_medians_and_ratios():
+    kept = earlier("2026-01-01", "abc", 0.123456, 3.0)
+    assert (kept["seconds"], kept["ratios"]) == ({"c": 0.1235}, {"c": 3.0})
+    first = {
+        "kind": "startup",
+        "case": "startup",
+        "contender": "import hinge",
+        "what": "import hinge",
+        "seconds": 2.0,
+    }
+    other = history.line("startup", [first, {**first, "seconds": 4.0}], {"date": "", "cpu": "C", "cores": 2}, None)
+    assert (other["seconds"], other["ratios"]) == ({"import hinge": 3.0}, {})
+
+
+def test_history_is_written_shown_and_drawn(tmp_path, capsys):
+    path, picture = tmp_path / "history.jsonl", tmp_path / "deep" / "history.png"
+    history.append("table", [run("hinge", 2.0, 9e-4)], path)
+    history.append("table", [run("hinge", None, None, "timeout")], path)  # nothing to tell
+    for known in (earlier("2026-01-01", "abc", 1.0, 3.0), earlier("2026-01-02", None, 1.5, 2.5)):
+        with path.open("a") as file:
+            file.write(json.dumps(known) + "\n")
+    assert [line["seconds"] for line in history.read(path)] == [{"c": 2.0}, {"c": 1.0}, {"c": 1.5}]
+    main(["history", "--file", str(path), "--plot", str(picture)])
+    shown = capsys.readouterr().out
+    assert "abc" in shown
+    assert "1.5 (2.50 ×)" in shown
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_history_that_is_kept_can_be_read():
+    lines = history.read()
+    assert lines
+    assert all(line["seconds"].keys() >= line["ratios"].keys() for line in lines)
+
+
+@pytest.mark.slow
+@pytest.mark.data
 def test_a_small_run(tmp_path, capsys):
-    options = ["--repeats", "1", "--out", str(tmp_path)]
+    options = ["--repeats", "1", "--out", str(tmp_path), "--history", str(tmp_path / "history.jsonl")]
     main(["table", "--cases", "heart", "--contenders", "hinge", "sklearn", *options])
     runs = [json.loads(line) for line in (tmp_path / "table.jsonl").read_text().splitlines()][1:]
     assert [record["contender"] for record in runs] == ["hinge", "sklearn"]
     assert all(record["status"] == "ok" and record["violation"] < 1.2e-3 for record in runs)
     assert runs[0]["objective"] == pytest.approx(runs[1]["objective"], rel=1e-5)
     assert runs[0]["ns_per_value"] > 0
+    assert history.read(tmp_path / "history.jsonl")[0]["seconds"].keys() == {"heart"}
     main(["remark", "table", "heart", "A small set.", "--out", str(tmp_path)])
     with pytest.raises(SystemExit, match="no results of 'liver'"):
         main(["remark", "table", "liver", "Another.", "--out", str(tmp_path)])

@@ -254,7 +254,7 @@ def test_mnist_as_text(small_mnist, folders):
 REAL = os.environ.get("HINGE_DATA")
 
 
-@pytest.mark.skipif(not REAL, reason="HINGE_DATA does not name a folder of data sets")
+@pytest.mark.data
 @pytest.mark.parametrize("name", ["a1a", "a9a.t", "heart_scale", "iris.scale", "mnist.t", "housing", "w1a"])
 def test_real_sets(name, monkeypatch):
     monkeypatch.setenv("HINGE_DATA", REAL)
@@ -263,7 +263,7 @@ def test_real_sets(name, monkeypatch):
     assert (len(np.unique(data.y)) == 2) == (known.task == "binary")
 
 
-@pytest.mark.skipif(not REAL, reason="HINGE_DATA does not name a folder of data sets")
+@pytest.mark.data
 @pytest.mark.parametrize("name", ["a1a", "heart_scale", "svmguide1", "housing_scale"])
 def test_real_sets_have_the_content_that_downloads_must_have(name, monkeypatch):
     monkeypatch.setenv("HINGE_DATA", REAL)

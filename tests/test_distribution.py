@@ -61,3 +61,13 @@ def test_hints_name_this_distribution_and_extras_that_exist():
 )
 def test_a_wrong_hint_is_found(text):
     assert wrong_hints(text)
+
+
+def test_hooks_run_what_the_tests_begin_with_and_download_nothing():
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    entries = re.findall(r"entry: (.*)", hooks)
+    command = re.search(r"<!-- test -->\n```sh\n(.*)\n```", (ROOT / "README.md").read_text(encoding="utf-8"))[1]
+    checks = [step.removesuffix(" --check") for step in command.split(" && ")[1:-1]]
+    assert checks == ["ruff check", "ruff format", "mypy"]
+    assert all(any(entry.startswith(check) for entry in entries) for check in checks)
+    assert re.findall(r"repo: (.*)", hooks) == ["local"]

@@ -52,6 +52,7 @@ def test_spambase_reaches_the_dual_of_seed_004_table_2(solver, rule, shrinking, 
     assert -objective == pytest.approx(27_019.14, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "C", "gamma", "expected"),
     [("a9a", 1.0, 0.05, -10_725.85), ("w8a", 5.0, 0.05, -5_513.93), ("ijcnn1", 32.0, 2.0, -33_139.94)],

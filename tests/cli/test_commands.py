@@ -403,6 +403,7 @@ sys.exit(hinge.cli.main())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
 def test_interrupt_leaves_the_old_model(tmp_path):
     X = RNG.normal(size=(2500, 5))  # more than one working set: there are steps to stop between

@@ -92,6 +92,7 @@ def test_files_and_result_are_those_of_grid_py(hinge, libsvm, data_file, tmp_pat
     assert ours[-2].partition("(")[2] == theirs[-2].partition("(")[2]
 
 
+@pytest.mark.slow
 def test_default_grid_prints_whole_numbers_and_ends_with_the_best_point(hinge, blobs):
     result = hinge("grid", "-v", "2", "-gnuplot", "null", blobs)
     lines = result.out.splitlines()
@@ -153,6 +154,7 @@ def test_regression_takes_the_smallest_error(hinge, tmp_path, monkeypatch):
     assert float(last.split()[-1]) == min(rates_of((tmp_path / "r.out").read_text()).values())
 
 
+@pytest.mark.slow
 def test_probabilities_and_rare_classes_are_searched_point_by_point(hinge, blobs):
     few = ("-log2c", "1,1,1", "-log2g", "-1,-1,1", "-gnuplot", "null")
     result = hinge("grid", "-b", "1", *few, blobs)

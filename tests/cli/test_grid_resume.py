@@ -57,6 +57,7 @@ def kill_and_resume(part, data, n_kills):
         assert n_lines(part) >= before  # whatever was there stays there
 
 
+@pytest.mark.slow
 def test_killed_search_ends_with_the_same_table(hinge, data):
     whole, part = data.parent / "whole.out", data.parent / "part.out"
     last = hinge("grid", *WORDS, "-out", whole, data).out.splitlines()[-1]

@@ -45,6 +45,7 @@ def test_race_prints_a_table_and_draws(hinge, data, tmp_path):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_race_takes_kernel_tolerance_and_limits(hinge, data):
     words = (
         "--kernel",
@@ -99,6 +100,7 @@ def test_a_race_needs_two_classes(hinge, tmp_path, monkeypatch):
     assert (result.code, "was not found" in result.err) == (1, True)
 
 
+@pytest.mark.slow
 def test_reproduce_writes_a_report_and_goes_on_where_it_was(hinge, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(

@@ -348,6 +348,7 @@ for k in range(10**9):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs kill -9")
 def test_killed_while_writing(tmp_path):
     """After each of 20 kills (``HINGE_KILLS`` for more) the old or the new model is there, whole."""

@@ -119,6 +119,7 @@ class _EnoughError(Exception):
     pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("_round", range(ROUNDS))
 def test_fuzz(_round, checked):
     started = time.monotonic()

@@ -225,12 +225,10 @@ def test_blocks_do_not_matter(size, threads, monkeypatch):
 NAMES = ["heart_scale", "a9a", "w8a", "ijcnn1", "news20", "cadata", "connect-4", "reuters-money-fx.t", "svmguide3"]
 
 
+@pytest.mark.data
 @pytest.mark.parametrize("name", NAMES)
 def test_same_as_scikit_learn(name):
-    folder = os.environ.get("HINGE_DATA")
-    if not folder:
-        pytest.skip("HINGE_DATA does not name a folder of data sets")
-    path = os.path.join(folder, f"{name}.xz")
+    path = os.path.join(os.environ["HINGE_DATA"], f"{name}.xz")
     with lzma.open(path) as file:
         X, y = load_svmlight_file(file, zero_based=False)
     data = read_data(path)

@@ -1,6 +1,5 @@
 """The papers' experiments: their numbers, our data, cells that run once, and the whole report on tiny sets."""
 
-import os
 import re
 from dataclasses import replace
 
@@ -15,9 +14,6 @@ from hinge.lab.experiments.platt import SERIES, TOLERANCE
 from hinge.lab.experiments.reproduce import planned, reproduce
 from hinge.lab.experiments.scales import FULL, QUICK, TINY
 from hinge.lab.report import fit_exponent, time_of
-
-needs_data = pytest.mark.skipif(not os.environ.get("HINGE_DATA"), reason="HINGE_DATA names no folder of data sets")
-
 
 # ---------------------------------------------------------------------- the papers' numbers
 
@@ -70,7 +66,7 @@ def test_storages_hold_the_same_problem(kernel):
     assert prepare("noise:120:dense").X.shape == (120, 300)
 
 
-@needs_data
+@pytest.mark.data
 def test_connect4_has_42_fields_and_no_draws():
     X, y, _ = prepare("connect-4:500")
     assert X.shape == (500, 42)
@@ -80,7 +76,7 @@ def test_connect4_has_42_fields_and_no_draws():
     assert set(y) == {-1.0, 1.0}
 
 
-@needs_data
+@pytest.mark.data
 def test_spambase_is_standardised():
     X, y, _ = prepare("spambase:4601")
     assert np.abs(X.mean(axis=0)).max() < 1e-9
@@ -209,7 +205,8 @@ def _reproduced(paper, folder):
     return text
 
 
-@needs_data
+@pytest.mark.slow
+@pytest.mark.data
 def test_platt_on_tiny_sets(tmp_path):
     text = _reproduced("platt", tmp_path)
     assert text.count(".png)") == 2
@@ -220,7 +217,8 @@ def test_platt_on_tiny_sets(tmp_path):
     assert (free, bounded) == (pytest.approx(106, abs=2), pytest.approx(585, rel=0.02))
 
 
-@needs_data
+@pytest.mark.slow
+@pytest.mark.data
 def test_glasmachers_on_tiny_sets(tmp_path):
     text = _reproduced("glasmachers", tmp_path)
     assert text.count(".png)") == 3

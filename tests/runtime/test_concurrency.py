@@ -123,6 +123,7 @@ def fit(seed):
     return SVC(C=5.0, gamma=0.2).fit(X, y).decision_function(X[:20])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_joblib_workers(backend):
     alone = [fit(seed) for seed in range(4)]

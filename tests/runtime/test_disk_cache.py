@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import hinge
 
 # Every solver and rule, storage, kernel and precision: what users can make the library compile.
@@ -66,6 +68,7 @@ def run(script, source=Path(hinge.__file__).parents[1], **environment):
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_second_process_compiles_nothing():
     run(EVERYTHING)
     second = run(EVERYTHING)
@@ -83,6 +86,7 @@ def without_cache_folders(tmp_path):
     return package.parent
 
 
+@pytest.mark.slow
 def test_read_only_install_works_without_any_writable_folder(tmp_path):
     site = without_cache_folders(tmp_path)
     nowhere = str(tmp_path / "site" / "hinge" / "__pycache__" / "home")  # below a file
@@ -90,6 +94,7 @@ def test_read_only_install_works_without_any_writable_folder(tmp_path):
     assert not list(site.rglob("*.nbi"))
 
 
+@pytest.mark.slow
 def test_read_only_install_keeps_its_code_in_the_users_cache(tmp_path):
     site = without_cache_folders(tmp_path)
     home = tmp_path / "home"

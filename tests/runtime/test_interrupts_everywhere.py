@@ -76,6 +76,7 @@ EXPECTED = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_works_of_half_a_minute_end_soon_after_ctrl_c(one_second):
     moments = random.Random(0)
     child = subprocess.Popen(
@@ -124,6 +125,7 @@ COMPILING = """
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_compiling_before_the_function_is_done(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(COMPILING)], env=ENVIRONMENT | {"NUMBA_CACHE_DIR": str(tmp_path)},

@@ -135,6 +135,7 @@ def test_failures_on_a_worker_come_back(cluster):
         list(run_units(make_job(scorers.failing), make_units(), cluster.address))
 
 
+@pytest.mark.slow
 def test_data_is_sent_once_per_worker(cluster):
     # 16 MB, and units long enough that the scheduler finds copying them to an idle worker worth while.
     job = make_job(scorers.slowly, n=100, n_features=20_000)
@@ -161,6 +162,7 @@ def _transfers(dask_worker):
     return [key for entry in dask_worker.transfer_incoming_log for key in entry["keys"]]
 
 
+@pytest.mark.slow
 def test_workers_that_come_and_die(tmp_path):
     enough = tmp_path / "enough"
     job, units = make_job(scorers.SlowlyUntil(str(enough))), make_units(12)
@@ -186,6 +188,7 @@ def test_workers_that_come_and_die(tmp_path):
     assert table == table_of(run_units(make_job(), units))
 
 
+@pytest.mark.slow
 def test_units_that_kill_their_workers_are_found_out(tmp_path, monkeypatch):
     monkeypatch.setattr("hinge.selection.engines.dask_cluster._MOST_TRIES", 1)
     made = Cluster(tmp_path, DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0")

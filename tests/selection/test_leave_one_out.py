@@ -26,10 +26,7 @@ def classes(n_classes=2, n=60, seed=0):
 
 
 def load(name):
-    folder = os.environ.get("HINGE_DATA")
-    if not folder:
-        pytest.skip("HINGE_DATA does not name a folder of data sets")
-    with lzma.open(Path(folder) / f"{name}.xz") as file:
+    with lzma.open(Path(os.environ["HINGE_DATA"]) / f"{name}.xz") as file:
         X, y = load_svmlight_file(file)
     return X.toarray(), y
 
@@ -106,6 +103,7 @@ def test_without_room_for_the_matrix():
     np.testing.assert_array_equal(leave_one_out(small, X, y).predictions, brute_force(small, X, y))
 
 
+@pytest.mark.data
 @pytest.mark.parametrize(("name", "C", "gamma"), [("heart_scale", 1.0, 1 / 13), ("heart_scale", 64.0, 0.05),
                                                   ("diabetes_scale", 1.0, 1 / 8)])  # fmt: skip
 def test_error_counts_of_real_data_are_those_of_brute_force(name, C, gamma):

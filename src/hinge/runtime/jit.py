@@ -4,15 +4,21 @@ Hot loops are plain Python functions under `compiled`. They release the interpre
 threads run them side by side, and their machine code is kept on disk, so that only the first use on a
 machine compiles. Where no folder can be written, or a disk is full, Numba keeps the code in memory only, and what
 it cannot read it compiles anew (`code_cache.py`).
+
+With ``NUMBA_DISABLE_JIT=1`` everything runs as the Python that it is written in, a hundred times slower: for
+debuggers and for measuring what tests cover. Intrinsics have a plain form for that.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from contextlib import suppress
+from fractions import Fraction
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba.core import event, types
 from numba.core.compiler_lock import global_compiler_lock
@@ -29,6 +35,9 @@ _SAFE_FAST_MATH = {"reassoc", "contract", "nsz", "arcp"}
 
 # Exact range reduction needs its operations in the order written: contraction only.
 _EXACT_MATH = {"contract"}
+
+
+_IS_OFF = bool(numba.config.DISABLE_JIT)  # type: ignore[attr-defined]
 
 
 class _Listener(event.Listener):  # type: ignore[misc]
@@ -52,6 +61,8 @@ def is_compiling() -> bool:
 
 def _decorator(fastmath: set[str], inline: str = "never") -> Callable[[F], F]:
     def decorate(function: F) -> F:
+        if _IS_OFF:
+            return function
         options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": fastmath, "inline": inline}
         dispatcher = numba.njit(**options)(function)
         # In place of ``cache=True``, which ends a fit when a file is damaged. Where no folder can be written there
@@ -78,11 +89,12 @@ def compiled_literally(function: F) -> F:
     return _decorator(set())(function)
 
 
-def _intrinsic(function: Any) -> Any:
-    return intrinsic(function)
+def _intrinsic(plain: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Make a typing function an intrinsic; ``plain`` takes its place where the compiler is off."""
+    return lambda typed: plain if _IS_OFF else intrinsic(typed)
 
 
-def _extremum(name: str) -> Any:
+def _extremum(name: str, plain: Callable[..., Any]) -> Any:
     # `max(a, b)` compiles to a comparison that keeps NaN rules, which stops reductions from vectorising.
     def typed(typing_context: Any, a: Any, b: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -93,16 +105,16 @@ def _extremum(name: str) -> Any:
         return a(a, a), generate
 
     typed.__name__ = name.rsplit(".")[-1]
-    return _intrinsic(typed)
+    return _intrinsic(plain)(typed)
 
 
 #: The larger of two floats of one type, as a reduction that vectorises.
-larger = _extremum("llvm.maxnum")
+larger = _extremum("llvm.maxnum", max)
 #: The smaller of two floats of one type, as a reduction that vectorises.
-smaller = _extremum("llvm.minnum")
+smaller = _extremum("llvm.minnum", min)
 
 
-@_intrinsic
+@_intrinsic(lambda word: int(word).bit_count())
 def popcount(typing_context: Any, word: Any) -> Any:
     """Count the one bits of an unsigned 64-bit word (a vector instruction where the processor has one)."""
 
@@ -112,7 +124,7 @@ def popcount(typing_context: Any, word: Any) -> Any:
     return types.uint64(types.uint64), generate
 
 
-@_intrinsic
+@_intrinsic(lambda bits: np.int32(bits).view(np.float32))
 def bits_to_float32(typing_context: Any, bits: Any) -> Any:
     """Read the bits of an int32 as a float32."""
 
@@ -122,7 +134,7 @@ def bits_to_float32(typing_context: Any, bits: Any) -> Any:
     return types.float32(types.int32), generate
 
 
-@_intrinsic
+@_intrinsic(lambda bits: np.int64(bits).view(np.float64))
 def bits_to_float64(typing_context: Any, bits: Any) -> Any:
     """Read the bits of an int64 as a float64."""
 
@@ -132,7 +144,13 @@ def bits_to_float64(typing_context: Any, bits: Any) -> Any:
     return types.float64(types.int64), generate
 
 
-@_intrinsic
+def _plain_fused(a: float, b: float, c: float) -> float:
+    if not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)):
+        return a * b + c
+    return float(Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c)))
+
+
+@_intrinsic(_plain_fused)
 def fused(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
     """a · b + c of float64, rounded once."""
 
