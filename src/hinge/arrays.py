@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,5 +16,10 @@ Vector = NDArray[np.float64]
 # Numbers of samples.
 Index = NDArray[np.int64]
 
-# Rows of features as compiled loops take them: where rows begin, columns and values; a dense array has no columns.
-FeatureRows = tuple[NDArray[np.int64], NDArray[np.int32], Floats]
+
+class FeatureRows(NamedTuple):
+    """Rows of features for compiled loops: those of a CSR matrix, or of ``values`` if that has two axes."""
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    values: Floats

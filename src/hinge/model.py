@@ -10,11 +10,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from hinge.arrays import Floats
-from hinge.data.given import CalledKernel
+from hinge.data.cancellation import comparison_of
 from hinge.data.samples import Samples
+from hinge.data.storage import DENSE_SHARE_OF_FEW, store_alike
 from hinge.data.structure import canonical, compact
 from hinge.kernel.kernels import Kernel
-from hinge.kernel.precision import comparison_of, error_in_single, store_alike
+from hinge.kernel.precision import error_in_single
 from hinge.kernel.tiles import Tiles
 from hinge.runtime.interrupt import catching
 from hinge.runtime.threads import Team, blas_on_one_thread
@@ -25,9 +26,8 @@ _ERROR_IN_SINGLE = 1e-4
 # Decisions that are nearer to zero than so many times their error are made again in double precision.
 _DOUBT = 10.0
 
-# CSR rows far from zero are laid out dense: this many values at a time, where so many are not zero.
+# CSR rows that are laid out dense: this many values at a time.
 _MOST_DENSE = 1 << 24
-_DENSE_SHARE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,11 +104,11 @@ class Model:
         if self.kernel.is_linear:
             return self._sums_by_weights(X)
         block = max(_MOST_DENSE // X.shape[1], 1) if sp.issparse(X) and X.shape[1] else X.shape[0]
-        if X.shape[0] > block and X.nnz > _DENSE_SHARE * X.shape[0] * X.shape[1]:
+        if X.shape[0] > block and X.nnz > DENSE_SHARE_OF_FEW * X.shape[0] * X.shape[1]:
             parts = range(0, X.shape[0], block)
             return np.concatenate([self._sums(X[start : start + block], threads) for start in parts])
         vectors, queries = store_alike(self._vectors, X, self.kernel)
-        is_bounded = not (isinstance(queries, CalledKernel) or sp.issparse(self.coefficients))
+        is_bounded = not (queries.is_given or sp.issparse(self.coefficients))
         if X.dtype == np.float32 and is_bounded:
             sums = self._sums_in_single(vectors, queries, threads)
             if sums is not None:
@@ -139,7 +139,7 @@ class Model:
         sums = np.zeros((queries.n, self.coefficients.shape[0]))
         tiles = Tiles(queries, self.kernel, dtype, comparison_of(vectors, self.kernel))
         coefficients = self.coefficients.astype(dtype)
-        team = Team(1 if isinstance(queries, CalledKernel) else threads)
+        team = Team(1 if queries.runs_on_one_thread else threads)
 
         def add(start: int, stop: int, tile: Floats, piece: slice) -> None:
             with np.errstate(over="ignore", invalid="ignore"):  # `decide` looks at the sums

@@ -73,7 +73,7 @@ def test_rounding_is_no_asymmetry(dtype, scales):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         gram = Gram(rounded, Kernel("precomputed"))
-    assert gram.samples.matrix is rounded
+    assert gram.given_matrix is rounded
 
 
 def test_a_zero_diagonal_allows_rounding_too():

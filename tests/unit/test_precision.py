@@ -82,7 +82,7 @@ def test_the_choice_of_precision():
         (12, 1.0): "single", (12, 50.0): "single", (12, 1e5): "double",
         (13, 1.0): "single", (13, 50.0): "double", (13, 1e5): "double",
     }  # fmt: skip
-    assert [chosen[13, ratio].statistic for ratio in (1.0, 50.0, 1e5)] == ["dot", "dot", "l2"]
+    assert [chosen[13, ratio].source.statistic for ratio in (1.0, 50.0, 1e5)] == ["dot", "dot", "l2"]
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1e3, 1e5])

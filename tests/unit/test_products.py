@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from hinge import Gram, Kernel
 from hinge.data.products import add_row, row_dot
+from hinge.data.storage import store
 from reference import kernel_matrix
 
 X = np.round(np.random.default_rng(0).uniform(0, 2, size=(20, 5)), 2)
@@ -16,7 +17,7 @@ X = np.round(np.random.default_rng(0).uniform(0, 2, size=(20, 5)), 2)
 @pytest.mark.parametrize("rubbish", [np.nan, np.inf, 7.0])
 def test_comparisons_ignore_what_the_tile_held(name, dtype, rubbish):
     kernel = Kernel(name)
-    samples = kernel.store(X)
+    samples = store(X, kernel)
     tile = np.full((3, 20), rubbish, dtype)
     samples.compare(kernel.statistic, samples.panel(np.arange(3), dtype), 0, 20, tile)
     expected = kernel_matrix(name, X[:3], X)
@@ -30,15 +31,15 @@ def test_rows_meet_weights(kind, dtype, d):
     rng = np.random.default_rng(d)
     rows = (rng.integers(-4, 5, size=(12, d)) * (rng.random((12, d)) < 0.6)).astype(dtype)
     gram, weights = Gram(kind(rows), Kernel("linear")), rng.normal(size=d)
-    layout = gram.feature_rows()
+    layout = gram.weights.rows()
     np.testing.assert_allclose([row_dot(*layout, t, weights) for t in range(12)], rows @ weights, atol=1e-12)
-    np.testing.assert_allclose(gram.project(weights), rows @ weights, atol=1e-12)
+    np.testing.assert_allclose(gram.weights.project(weights), rows @ weights, atol=1e-12)
     total = weights.copy()
     add_row(*layout, 5, 2.0, total)
     np.testing.assert_allclose(total, weights + 2 * rows[5], atol=1e-12)
     some = np.array([0, 3, 3, 7])
     factors = rng.uniform(0.5, 2.0, size=4)
     expected = np.einsum("k,ki,kj->ij", factors, rows[some], rows[some])
-    np.testing.assert_allclose(np.tril(gram.moments(some, factors)), np.tril(expected), atol=1e-5)
+    np.testing.assert_allclose(np.tril(gram.weights.moments(some, factors)), np.tril(expected), atol=1e-5)
     coefficients = rng.normal(size=12)
-    np.testing.assert_allclose(gram.weights(coefficients), coefficients @ rows, atol=1e-12)
+    np.testing.assert_allclose(gram.weights.of(coefficients), coefficients @ rows, atol=1e-12)

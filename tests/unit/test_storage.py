@@ -1,12 +1,15 @@
 """Which storage data gets, and that storages agree on it however little memory their panels have."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from hinge import SVC, Gram, Kernel
+from hinge.data.layout import LAYOUT
 from hinge.data.sparse import SparseSamples
-from hinge.data.storage import as_samples
+from hinge.data.storage import store, store_alike
 from hinge.kernel import tiles
 from reference import kernel_matrix
 
@@ -22,18 +25,18 @@ def with_zeros(share, n=60, d=200):
 @pytest.mark.parametrize(("share", "storage"), [(0.02, "sparse"), (0.2, "sparse"), (0.5, "dense"), (1.0, "dense")])
 def test_the_data_decides_not_their_form(kind, share, storage):
     X = with_zeros(share)
-    assert as_samples(kind(X)).storage == storage
-    assert Gram(kind(X), Kernel("rbf", gamma=0.01)).samples.storage == storage
+    assert store(kind(X), Kernel("rbf", gamma=0.01)).storage == storage
+    assert Gram(kind(X), Kernel("rbf", gamma=0.01)).storage == storage
 
 
 def test_few_features_stay_dense():
-    assert as_samples(with_zeros(0.2, d=100)).storage == "dense"
+    assert store(with_zeros(0.2, d=100), Kernel("rbf", gamma=0.01)).storage == "dense"
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 def test_linear_kernels_keep_the_form(kind):
     expected = "dense" if kind is np.asarray else "sparse"
-    assert Gram(kind(with_zeros(0.2)), Kernel("linear")).samples.storage == expected
+    assert Gram(kind(with_zeros(0.2)), Kernel("linear")).storage == expected
 
 
 @pytest.mark.parametrize("kind", [np.asarray, np.float32, sp.csr_array])
@@ -42,7 +45,7 @@ def test_data_far_from_zero_is_seen_from_its_centre(kind):
     X = with_zeros(0.2).astype(np.float32)
     X[:, 7] = 4096 + np.arange(60) % 5
     gram = Gram(kind(X), Kernel("rbf", gamma=0.05))
-    assert (gram.samples.storage, gram.precision) == ("dense", "single")
+    assert (gram.storage, gram.precision) == ("dense", "single")
     expected = kernel_matrix("rbf", X.astype(float), X.astype(float), gamma=0.05)
     np.testing.assert_allclose(gram.block(np.arange(60)), expected, rtol=0, atol=1e-5)
 
@@ -53,7 +56,7 @@ def test_panels_laid_out_one_after_the_other(name, share, monkeypatch):
     X = with_zeros(share, n=300)
     kernel, beta = Kernel(name, gamma=0.01, coef0=1.0), RNG.normal(size=300)
     whole = Gram(X, kernel, precision="double", threads=2)
-    monkeypatch.setattr(tiles, "_BATCH_BYTES", 1)
+    monkeypatch.setattr(tiles, "LAYOUT", replace(LAYOUT, batch_bytes=1))
     parts = Gram(X, kernel, precision="double", threads=2)
     np.testing.assert_allclose(parts.product(beta), whole.product(beta), rtol=1e-12)
     residual = np.zeros(300)
@@ -101,10 +104,10 @@ def test_a_panel_of_many_features_has_few_samples():
         (np.ones(n * length) * 0.5, np.arange(n * length), np.arange(n + 1) * length), shape=(n, n * length)
     )
     samples = SparseSamples.of(X)
-    assert samples.panel_height == 16
+    assert samples.tile_shape("dot")[0] == 16
     gram = Gram(X, Kernel("rbf", gamma=1e-4))
     np.testing.assert_allclose(gram.block(np.array([3, 4, 5]))[0, 1:], np.exp(-1.0), rtol=1e-6)
-    assert SparseSamples.of(sp.csr_array(with_zeros(0.2))).panel_height == 192
+    assert SparseSamples.of(sp.csr_array(with_zeros(0.2))).tile_shape("dot")[0] == 192
 
 
 def test_compressing_keeps_every_nonzero():
@@ -119,3 +122,16 @@ def test_compressing_keeps_every_nonzero():
     taken = samples.take(some, np.float32)
     assert taken.n == 5
     np.testing.assert_allclose(taken.squared_norms(np.float64), (X[some] ** 2).sum(axis=1), rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("far", [0.0, 1e3, 1e7])
+@pytest.mark.parametrize("share", [0.02, 0.2, 0.5])
+@pytest.mark.parametrize("name", ["rbf", "laplacian", "poly"])
+def test_prediction_stores_as_training_does(name, share, far, kind):
+    X, kernel = with_zeros(share), Kernel(name, gamma=0.01)
+    X[:, 0] += far
+    trained = store(kind(X), kernel)
+    for stored in store_alike(kind(X), kind(X), kernel):
+        assert stored.storage == trained.storage
+        assert getattr(stored, "center", None) is None or np.array_equal(stored.center, trained.center)

@@ -9,18 +9,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from hinge.arrays import Floats
-from hinge.data.samples import READ_ROWS
+from hinge.data.layout import LAYOUT
 from hinge.runtime.jit import compiled_exactly
 
 Fingerprints = NDArray[np.uint64]
 
-# Kernel values are compared to so many parts of √(k(x, x) k(y, y)): what is left when they are computed again in
-# another order.
+# Kernel values are compared to this many parts of √(k(x, x) k(y, y)): what is left when they are computed again in
+# another order. Weights are counted in as many parts of one repetition, up to what 64 bits hold.
 _PARTS = float(1 << 20)
-
-# Weights are counted in so many parts of one repetition.
-_PARTS_OF_WEIGHT = float(1 << 20)
-_MOST_WEIGHT = float(1 << 43)
+_MOST_WEIGHT = 2.0**63 / _PARTS
 
 
 def fingerprints(X: Any, seed: int) -> Fingerprints:
@@ -35,8 +32,8 @@ def fingerprints(X: Any, seed: int) -> Fingerprints:
     True
     """
     result = np.empty(X.shape[0], np.uint64)
-    for start in range(0, X.shape[0], READ_ROWS):
-        part = slice(start, start + READ_ROWS)
+    for start in range(0, X.shape[0], LAYOUT.read_rows):
+        part = slice(start, start + LAYOUT.read_rows)
         rows, indices, indptr = X[part], np.empty(0, np.int64), np.empty(0, np.int64)
         if sp.issparse(rows):
             indices, indptr = rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
@@ -60,7 +57,7 @@ def gram_fingerprints(
     another order gives the same numbers.
     """
     scale = np.sqrt(np.abs(K.diagonal().astype(np.float64)))
-    counts = np.rint(np.minimum(weights, _MOST_WEIGHT) * _PARTS_OF_WEIGHT).astype(np.uint64)
+    counts = np.rint(np.minimum(weights, _MOST_WEIGHT) * _PARTS).astype(np.uint64)
     first = _mixed(K, scale, np.full(len(K), seed, np.uint64), counts)
     second = _mixed(K, scale, first + strata.astype(np.uint64), counts)
     places = np.arange(len(K)).astype(np.uint64)
@@ -69,8 +66,8 @@ def gram_fingerprints(
 
 def _mixed(K: Floats, scale: NDArray[np.float64], colours: Fingerprints, counts: Fingerprints) -> Fingerprints:
     result = np.empty(len(K), np.uint64)
-    for start in range(0, len(K), READ_ROWS):
-        part = slice(start, start + READ_ROWS)
+    for start in range(0, len(K), LAYOUT.read_rows):
+        part = slice(start, start + LAYOUT.read_rows)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             relative = np.rint(_PARTS * (K[part] / scale[part, None] / scale))
         relative = np.where(np.isfinite(relative), relative, np.sign(K[part])) + 0.0  # -0.0 is 0.0

@@ -9,14 +9,11 @@ from numpy.typing import NDArray
 
 from hinge.arrays import FeatureRows, Floats, Index
 from hinge.data import products
-from hinge.data.samples import KINDS, READ_ROWS, Samples, Statistic
-
-# Panels of few rows are compared in pieces of so many multiply-adds. BLAS has a way for small products that spares
-# it from rearranging the columns first: two rows of MNIST take half the time.
-_FEW_ROWS, _SMALL_PRODUCT = 16, 850_000
+from hinge.data.layout import LAYOUT
+from hinge.data.samples import KINDS, FeatureSamples, Statistic
 
 
-class DenseSamples(Samples):
+class DenseSamples(FeatureSamples):
     """Rows of a float32 or float64 array.
 
     Single-precision work runs on a float32 copy; double precision reads the original. Centring subtracts
@@ -24,7 +21,7 @@ class DenseSamples(Samples):
     """
 
     storage = "dense"
-    is_exactly_compared = False
+    is_dense = True
 
     def __init__(self, rows: Floats, center: NDArray[np.float64] | None = None) -> None:
         super().__init__()
@@ -32,17 +29,30 @@ class DenseSamples(Samples):
         self.center = center
         self.n, self.n_features = self.rows.shape
         self.terms = self.n_features
+        self.has_few_features = 0 < self.n_features <= LAYOUT.few_features
         self.cost = float(self.n_features)
         self._single: NDArray[np.float32] | None = None
         self._features: dict[Any, Floats] = {}
+
+    def tile_shape(self, statistic: Statistic) -> tuple[int, int]:
+        is_tall = statistic == "dot" and self.n_features >= LAYOUT.many_features
+        return LAYOUT.tall_tile if is_tall else LAYOUT.flat_tile
+
+    def rounded_sums(self) -> NDArray[np.float64]:
+        if self.rows.dtype == np.float32:
+            return np.zeros(self.n)  # differences of the features themselves
+        # A sum of absolute values is at most √length times the norm.
+        return np.asarray(np.sqrt(self.n_features * self.squared_norms(np.float64)))
 
     def has_negatives(self) -> bool:
         return bool(self.rows.size) and bool(self.rows.min() < 0)
 
     def centered(self) -> DenseSamples:
-        """Return the same rows, seen from their mean."""
         with np.errstate(over="ignore", invalid="ignore"):  # norms from there are not finite either
             return DenseSamples(self.rows, self.rows.mean(axis=0, dtype=np.float64))
+
+    def as_given(self) -> DenseSamples:
+        return self if self.center is None else DenseSamples(self.rows)
 
     def _compute_norms(self, dtype: Any) -> NDArray[np.float64]:
         norms = np.empty(self.n)
@@ -53,8 +63,8 @@ class DenseSamples(Samples):
         return norms
 
     def absolute_sums(self) -> NDArray[np.float64]:
-        parts = range(0, self.n, READ_ROWS)
-        sums = [np.abs(self.rows[k : k + READ_ROWS]).sum(axis=1, dtype=np.float64) for k in parts]
+        parts = range(0, self.n, LAYOUT.read_rows)
+        sums = [np.abs(self.rows[k : k + LAYOUT.read_rows]).sum(axis=1, dtype=np.float64) for k in parts]
         return np.concatenate(sums) if sums else np.zeros(0)
 
     def panel(self, index: Index, dtype: Any) -> Floats:
@@ -65,7 +75,7 @@ class DenseSamples(Samples):
     def compare(self, statistic: Statistic, panel: Floats, start: int, stop: int, out: Floats) -> None:
         columns = self._range(start, stop, out.dtype)
         if statistic == "dot":
-            pieces = 1 if len(panel) > _FEW_ROWS else panel.size * len(columns) // _SMALL_PRODUCT + 1
+            pieces = 1 if len(panel) > LAYOUT.few_rows else panel.size * len(columns) // LAYOUT.small_product + 1
             width = max(-(-len(columns) // pieces), 1)
             with np.errstate(over="ignore", invalid="ignore"):  # kernel values are looked at, not dot products
                 for first in range(0, len(columns), width):
@@ -79,10 +89,9 @@ class DenseSamples(Samples):
         return DenseSamples(self.panel(index, dtype))
 
     def exact_rows(self) -> FeatureRows:
-        return np.empty(0, np.int64), np.empty(0, np.int32), self.rows
+        return FeatureRows(np.empty(0, np.int64), np.empty(0, np.int32), self.rows)
 
     def features(self, dtype: Any) -> Floats:
-        """Return the transposed data, a line for each feature, with lines of zeros up to a multiple of four."""
         if dtype not in self._features:
             features = np.zeros((-(-self.n_features // 4) * 4, self.n), dtype)
             features[: self.n_features] = self._range(0, self.n, dtype).T
@@ -90,31 +99,27 @@ class DenseSamples(Samples):
         return self._features[dtype]
 
     def combine(self, index: Index, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the weight vector ``Xᵀ coefficients`` of the samples ``index``."""
         weights = np.zeros(self.n_features)
-        for start in range(0, len(index), READ_ROWS):
-            part = slice(start, start + READ_ROWS)
+        for start in range(0, len(index), LAYOUT.read_rows):
+            part = slice(start, start + LAYOUT.read_rows)
             weights += coefficients[part] @ self.panel(index[part], np.float64)
         return weights
 
     def project(self, weights: NDArray[np.float64], start: int, stop: int) -> NDArray[np.float64]:
-        """Return the dot products of the samples ``start`` to ``stop`` with a weight vector."""
         return self._range(start, stop, np.float64) @ weights
 
     def moments(self, index: Index, factors: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the sum of ``factor x xᵀ`` over the samples ``index``; its lower half counts."""
         total = np.zeros((self.n_features, self.n_features))
         roots = np.sqrt(factors)
-        for start in range(0, len(index), READ_ROWS):
-            rows = (
-                self.panel(index[start : start + READ_ROWS], np.float64) * roots[start : start + READ_ROWS, None]
-            )
+        for start in range(0, len(index), LAYOUT.read_rows):
+            part = slice(start, start + LAYOUT.read_rows)
+            rows = self.panel(index[part], np.float64) * roots[part, None]
             total += rows.T @ rows
         return total
 
     def feature_rows(self) -> FeatureRows:
-        """Return the rows as `products.row_dot` takes them."""
-        return np.empty(0, np.int64), np.empty(0, np.int32), self._range(0, self.n, self.rows.dtype)
+        rows = self._range(0, self.n, self.rows.dtype)
+        return FeatureRows(np.empty(0, np.int64), np.empty(0, np.int32), rows)
 
     def _range(self, start: int, stop: int, dtype: Any) -> Floats:
         if dtype == np.float32:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from hinge.arrays import Floats, Index
 from hinge.data.samples import Samples, Statistic
 from hinge.runtime.jit import compiled
+from hinge.runtime.prices import MULTIPLY_ADDS_PER_CALLED_VALUE
 
 # Largest asymmetry that counts as rounding, as a share of √(k(x, x) k(y, y)).
 _ROUNDING = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-8}
@@ -27,11 +28,13 @@ class GivenGram(Samples):
 
     storage = "precomputed"
     cost = 1.0
+    is_given = True
 
     def __init__(self, matrix: Floats, index: Index | None = None) -> None:
         super().__init__()
-        self.matrix = matrix
+        self._values = matrix
         self.index = index
+        self.matrix = matrix if index is None else None
         self.n = matrix.shape[0] if index is None else len(index)
         self.n_features = matrix.shape[0]
 
@@ -39,21 +42,20 @@ class GivenGram(Samples):
         return np.zeros(self.n)
 
     def panel(self, index: Index, dtype: Any) -> Floats:
-        return self.matrix[index if self.index is None else self.index[index]]
+        return self._values[index if self.index is None else self.index[index]]
 
     def compare(self, statistic: Statistic, panel: Floats, start: int, stop: int, out: Floats) -> None:
         out[...] = panel[:, start:stop] if self.index is None else panel[:, self.index[start:stop]]
 
     def take(self, index: Index, dtype: Any) -> GivenGram:
-        return GivenGram(self.matrix, index if self.index is None else self.index[index])
+        return GivenGram(self._values, index if self.index is None else self.index[index])
 
     def largest_values(self) -> NDArray[np.float64]:
-        """Return the largest |k(x, ·)| of every sample."""
-        whole = np.maximum(self.matrix.max(axis=1), -self.matrix.min(axis=1)).astype(np.float64)
+        whole = np.maximum(self._values.max(axis=1), -self._values.min(axis=1)).astype(np.float64)
         return whole if self.index is None else whole[self.index]
 
     def diagonal_statistic(self, statistic: Statistic) -> NDArray[np.float64]:
-        diagonal = self.matrix.diagonal().astype(np.float64)
+        diagonal = self._values.diagonal().astype(np.float64)
         return diagonal if self.index is None else diagonal[self.index]
 
 
@@ -124,7 +126,9 @@ class CalledKernel(Samples):
     """
 
     storage = "callable"
-    cost = 1e3  # unknown; anything in Python is dear
+    cost = MULTIPLY_ADDS_PER_CALLED_VALUE
+    is_given = True
+    runs_on_one_thread = True
 
     def __init__(self, rows: Any, function: Callable[[Any, Any], Any], places: Index | None = None) -> None:
         super().__init__()
@@ -135,7 +139,6 @@ class CalledKernel(Samples):
 
     @property
     def takes_symmetric_part(self) -> bool:
-        """Whether the function was found not to be symmetric."""
         return self.function.takes_symmetric_part
 
     def _compute_norms(self, dtype: Any) -> NDArray[np.float64]:

@@ -6,16 +6,25 @@ plain indices, because an offset index would keep the compiler from vectorising 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hinge.arrays import Floats
+from hinge.arrays import FeatureRows, Floats, Index, Vector
 from hinge.runtime.jit import compiled, compiled_exactly, popcount
+from hinge.runtime.memory import CACHE_LINE
 
-# Columns handled at once by the sparse loops: one cache line of float32 per working-set row.
-_STRIP = 16
+
+class SparsePanel(NamedTuple):
+    """Sparse samples laid out dense: ``lines[place[f], w]`` is feature f of sample w.
+
+    There are lines only for the features that occur; ``place`` is -1 for all others. The samples are filled up
+    with zeros.
+    """
+
+    place: NDArray[np.int32]
+    lines: Floats
 
 
 @compiled
@@ -80,11 +89,9 @@ def pack_rows(
 
 
 @compiled
-def number_features(
-    indptr: NDArray[np.int64], indices: NDArray[np.int32], rows: NDArray[np.int64], place: NDArray[np.int32]
-) -> int:
+def number_features(csr: FeatureRows, rows: Index, place: NDArray[np.int32]) -> int:
     """Number the features that occur in ``rows`` of a CSR matrix, in ``place``; return how many there are."""
-    n_present = 0
+    indptr, indices, n_present = csr.indptr, csr.indices, 0
     for w in range(rows.shape[0]):
         for p in range(indptr[rows[w]], indptr[rows[w] + 1]):
             if place[indices[p]] < 0:
@@ -103,16 +110,10 @@ def _write_strip(strip: Floats, out: Floats) -> None:
 
 
 @compiled
-def take_rows(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    values: Floats,
-    rows: NDArray[np.int64],
-    taken_indptr: NDArray[np.int64],
-    taken_indices: NDArray[np.int32],
-    taken_values: Floats,
-) -> None:
-    """Copy ``rows`` of a CSR matrix to where ``taken_indptr`` says."""
+def take_rows(csr: FeatureRows, rows: Index, taken: FeatureRows) -> None:
+    """Copy ``rows`` of a CSR matrix to where the ``indptr`` of ``taken`` says."""
+    indptr, indices, values = csr.indptr, csr.indices, csr.values
+    taken_indptr, taken_indices, taken_values = taken.indptr, taken.indices, taken.values
     for w in range(rows.shape[0]):
         first, target = indptr[rows[w]], taken_indptr[w]
         for k in range(taken_indptr[w + 1] - target):
@@ -121,39 +122,26 @@ def take_rows(
 
 
 @compiled
-def lay_out(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    values: Floats,
-    rows: NDArray[np.int64],
-    place: NDArray[np.int32],
-    lines: Floats,
-) -> None:
-    """Write ``rows`` of a CSR matrix into the columns of ``lines``, feature f into line ``place[f]``."""
+def lay_out(csr: FeatureRows, rows: Index, panel: SparsePanel) -> None:
+    """Write ``rows`` of a CSR matrix into the columns of a panel's lines, feature f into line ``place[f]``."""
+    indptr, indices, values, place, lines = csr.indptr, csr.indices, csr.values, panel.place, panel.lines
     for w in range(rows.shape[0]):
         for p in range(indptr[rows[w]], indptr[rows[w] + 1]):
             lines[np.uint32(place[indices[p]]), w] = values[p]
 
 
 @compiled
-def sparse_dots(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    values: Floats,
-    place: NDArray[np.int32],
-    lines: Floats,
-    start: int,
-    out: Floats,
-) -> None:
+def sparse_dots(csr: FeatureRows, panel: SparsePanel, start: int, out: Floats) -> None:
     """Dot products of CSR rows ``start, start + 1, ...`` with a panel that `lay_out` filled.
 
     Each non-zero adds a multiple of a line of the panel to the sums, four at a time, so that these are read and
     written less often.
     """
-    strip = np.empty((_STRIP, lines.shape[1]), dtype=out.dtype)
+    indptr, indices, values, place, lines = csr.indptr, csr.indices, csr.values, panel.place, panel.lines
+    strip = np.empty((CACHE_LINE, lines.shape[1]), dtype=out.dtype)
     shared, factors = np.empty(lines.shape[0] + 1, np.uint32), np.empty(lines.shape[0] + 1, out.dtype)
-    for t0 in range(0, out.shape[1], _STRIP):
-        filled = min(_STRIP, out.shape[1] - t0)
+    for t0 in range(0, out.shape[1], CACHE_LINE):
+        filled = min(CACHE_LINE, out.shape[1] - t0)
         for k in range(filled):
             n_shared = 0
             for p in range(indptr[start + t0 + k], indptr[start + t0 + k + 1]):
@@ -188,8 +176,9 @@ def count_nonzeros(rows: Floats, upto: NDArray[np.int64]) -> int:
 
 
 @compiled
-def compress(rows: Floats, indptr: NDArray[np.int64], indices: NDArray[np.int32], values: Floats) -> None:
+def compress(rows: Floats, csr: FeatureRows) -> None:
     """Write down the non-zeros of every row; there must be room for one more."""
+    indptr, indices, values = csr.indptr, csr.indices, csr.values
     for i in range(rows.shape[0]):
         row, p = rows[i], indptr[i]
         for f in range(row.shape[0]):
@@ -223,82 +212,52 @@ def dense_differences(kind: int, panel: Floats, columns: Floats, out: Floats) ->
 
 @compiled
 def sparse_differences(
-    kind: int,
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    values: Floats,
-    place: NDArray[np.int32],
-    lines: Floats,
-    start: int,
-    out: Floats,
+    kind: int, one_by_one: bool, csr: FeatureRows, panel: SparsePanel, start: int, out: Floats
 ) -> None:
-    """As `dense_differences`, kinds 1 and 3, with a panel as in `sparse_dots`.
+    """As `dense_differences`, with rows and panel as in `sparse_dots`.
 
-    A feature that only one of two samples has adds its own size, so that those which the column has not are added
-    for the whole panel at once.
+    Of kinds 1 and 3 a feature that only one of two samples has adds its own size: all features of the panel are
+    added at once, and those that the column has too are taken off again. ``one_by_one``, for all kinds, lays out
+    every column dense among the features of the panel instead: large sums do not cancel, but that takes as long as
+    if there were no zeros.
     """
-    panel_sums = np.zeros(lines.shape[1], dtype=out.dtype)
-    for f in range(lines.shape[0]):
-        line = lines[f]
-        for w in range(panel_sums.shape[0]):
-            panel_sums[w] += abs(line[w])
-    sums = np.empty_like(panel_sums)
-    for t in range(out.shape[1]):
-        alone = out.dtype.type(0)  # of the features that no sample of the panel has
-        for p in range(indptr[start + t], indptr[start + t + 1]):
-            if place[indices[p]] < 0:
-                alone += abs(values[p])
-        for w in range(sums.shape[0]):
-            sums[w] = panel_sums[w] + alone
-        for p in range(indptr[start + t], indptr[start + t + 1]):
-            number, value = place[indices[p]], values[p]
-            if number >= 0:
-                line = lines[np.uint32(number)]
-                for w in range(sums.shape[0]):
-                    sums[w] += _difference(kind, line[w], value) - abs(line[w])
-        for w in range(out.shape[0]):
-            out[w, t] = sums[w] if sums[w] > 0 else out.dtype.type(0)  # rounding
-
-
-@compiled
-def sparse_differences_one_by_one(
-    kind: int,
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    values: Floats,
-    place: NDArray[np.int32],
-    lines: Floats,
-    start: int,
-    out: Floats,
-) -> None:
-    """As `dense_differences`, all kinds, with a panel as in `sparse_dots`: large sums do not cancel.
-
-    Every column is laid out dense among the features of the panel. That takes as long as if there were no zeros.
-    """
+    indptr, indices, values, place, lines = csr.indptr, csr.indices, csr.values, panel.place, panel.lines
     zero = out.dtype.type(0)
-    column = np.zeros(lines.shape[0], dtype=out.dtype)
-    sums = np.empty(lines.shape[1], dtype=out.dtype)
+    column, panel_sums = np.zeros(lines.shape[0], out.dtype), np.zeros(lines.shape[1], out.dtype)
+    if not one_by_one:
+        for f in range(lines.shape[0]):
+            line = lines[f]
+            for w in range(panel_sums.shape[0]):
+                panel_sums[w] += abs(line[w])
+    sums = np.empty_like(panel_sums)
     for t in range(out.shape[1]):
         alone = zero  # of the features that no sample of the panel has
         for p in range(indptr[start + t], indptr[start + t + 1]):
             if place[indices[p]] < 0:
-                alone += _difference(kind, values[p], zero)
+                alone += _difference(kind, values[p], zero) if one_by_one else abs(values[p])
             else:
                 column[place[indices[p]]] = values[p]
-        sums[:] = alone
-        for f in range(lines.shape[0]):
-            line, value = lines[f], column[f]
-            for w in range(sums.shape[0]):
-                sums[w] += _difference(kind, line[w], value)
-        for w in range(out.shape[0]):
-            out[w, t] = sums[w]
+        for w in range(sums.shape[0]):
+            sums[w] = panel_sums[w] + alone
+        if one_by_one:
+            for f in range(lines.shape[0]):
+                line, value = lines[f], column[f]
+                for w in range(sums.shape[0]):
+                    sums[w] += _difference(kind, line[w], value)
         for p in range(indptr[start + t], indptr[start + t + 1]):
-            if place[indices[p]] >= 0:
-                column[place[indices[p]]] = zero
+            number, value = place[indices[p]], values[p]
+            if number >= 0:
+                column[number] = zero
+                line = lines[np.uint32(number)]
+                if not one_by_one:
+                    for w in range(sums.shape[0]):
+                        sums[w] += _difference(kind, line[w], value) - abs(line[w])
+        for w in range(out.shape[0]):
+            out[w, t] = sums[w] if sums[w] > 0 else zero  # rounding
 
 
 @compiled_exactly
-def _sparse_row_dot(indices: NDArray[np.int32], values: Floats, weights: NDArray[np.float64]) -> float:
+def _sparse_row_dot(indices: NDArray[np.int32], values: Floats, weights: Vector) -> float:
     # Sums in a fixed order, four at a time: free to re-order them, the compiler would gather the weights by vector
     # instructions, which some processors run several times slower. Unsigned indices need no test for a sign.
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
@@ -314,7 +273,7 @@ def _sparse_row_dot(indices: NDArray[np.int32], values: Floats, weights: NDArray
 
 
 @compiled
-def _dense_row_dot(row: Floats, weights: NDArray[np.float64]) -> float:
+def _dense_row_dot(row: Floats, weights: Vector) -> float:
     total = 0.0
     for f in range(row.shape[0]):
         total += row[f] * weights[f]
@@ -323,7 +282,7 @@ def _dense_row_dot(row: Floats, weights: NDArray[np.float64]) -> float:
 
 @compiled
 def row_dot(
-    indptr: NDArray[np.int64], indices: NDArray[np.int32], values: Floats, t: int, weights: NDArray[np.float64]
+    indptr: NDArray[np.int64], indices: NDArray[np.int32], values: Floats, t: int, weights: Vector
 ) -> float:
     """Dot product of row t with ``weights``; rows of a CSR matrix, or of ``values`` if that has two axes."""
     if values.ndim == 2:  # known when this is compiled, so that only one branch remains
@@ -339,7 +298,7 @@ def add_row(
     values: Floats,
     t: int,
     coefficient: float,
-    weights: NDArray[np.float64],
+    weights: Vector,
 ) -> None:
     """Add ``coefficient`` times row t to ``weights``; rows as in `row_dot`."""
     if values.ndim == 2:
@@ -352,7 +311,7 @@ def add_row(
 
 
 @compiled
-def shift_rows(rows: Floats, center: NDArray[np.float64], out: Floats) -> None:
+def shift_rows(rows: Floats, center: Vector, out: Floats) -> None:
     """Fill ``out`` with the rows as seen from ``center``, each difference taken in double precision."""
     for i in range(rows.shape[0]):
         source, target = rows[i], out[i]
@@ -361,7 +320,7 @@ def shift_rows(rows: Floats, center: NDArray[np.float64], out: Floats) -> None:
 
 
 @compiled
-def dense_norms(rows: Floats, center: NDArray[np.float64], norms: NDArray[np.float64]) -> None:
+def dense_norms(rows: Floats, center: Vector, norms: Vector) -> None:
     """Fill ``norms`` with the squared distance of every row from ``center``."""
     for i in range(norms.shape[0]):
         row, total = rows[i], 0.0
@@ -372,7 +331,7 @@ def dense_norms(rows: Floats, center: NDArray[np.float64], norms: NDArray[np.flo
 
 
 @compiled
-def sparse_norms(indptr: NDArray[np.int64], values: Floats, norms: NDArray[np.float64]) -> None:
+def sparse_norms(indptr: NDArray[np.int64], values: Floats, norms: Vector) -> None:
     """Fill ``norms`` with the squared norm of every row."""
     for i in range(norms.shape[0]):
         row, total = values[indptr[i] : indptr[i + 1]], 0.0
@@ -382,43 +341,23 @@ def sparse_norms(indptr: NDArray[np.int64], values: Floats, norms: NDArray[np.fl
 
 
 @compiled
-def sparse_combine(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    values: Floats,
-    rows: NDArray[np.int64],
-    coefficients: NDArray[np.float64],
-    weights: NDArray[np.float64],
-) -> None:
+def sparse_combine(csr: FeatureRows, rows: Index, coefficients: Vector, weights: Vector) -> None:
     """Add ``coefficients[k]`` times row ``rows[k]`` to ``weights``, for all k."""
     for k in range(rows.shape[0]):
-        add_row(indptr, indices, values, rows[k], coefficients[k], weights)
+        add_row(csr.indptr, csr.indices, csr.values, rows[k], coefficients[k], weights)
 
 
 @compiled
-def sparse_project(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    values: Floats,
-    weights: NDArray[np.float64],
-    start: int,
-    out: NDArray[np.float64],
-) -> None:
+def sparse_project(csr: FeatureRows, weights: Vector, start: int, out: Vector) -> None:
     """Dot products of rows ``start, start + 1, ...`` with ``weights``."""
     for t in range(out.shape[0]):
-        out[t] = row_dot(indptr, indices, values, start + t, weights)
+        out[t] = row_dot(csr.indptr, csr.indices, csr.values, start + t, weights)
 
 
 @compiled
-def sparse_moments(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    values: Floats,
-    rows: NDArray[np.int64],
-    factors: NDArray[np.float64],
-    out: NDArray[np.float64],
-) -> None:
+def sparse_moments(csr: FeatureRows, rows: Index, factors: Vector, out: Vector) -> None:
     """Add ``factor x xᵀ`` for the ``rows`` x of a CSR matrix to the lower half of ``out``."""
+    indptr, indices, values = csr.indptr, csr.indices, csr.values
     for k in range(rows.shape[0]):
         start, stop = indptr[rows[k]], indptr[rows[k] + 1]
         for p in range(start, stop):

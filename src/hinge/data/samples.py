@@ -8,20 +8,42 @@ columns. Comparisons are dot products, except for kernels built on sums of diffe
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Literal, Self
+from collections.abc import Callable
+from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hinge.arrays import FeatureRows, Floats, Index
+from hinge.data.layout import LAYOUT
 
 Statistic = Literal["dot", "l1", "l2", "chi2", "value"]
 
 # How the compiled loops number the statistics that are sums over features.
 KINDS: dict[Statistic, int] = {"dot": 0, "l1": 1, "l2": 2, "chi2": 3}
 
-# Rows converted at once while the data is read, so that no second full copy ever exists.
-READ_ROWS = 4096
+
+class Demands(Protocol):
+    """What storing data asks of a kernel: attributes of `hinge.kernel.base.Kernel`, which says what they mean."""
+
+    @property
+    def name(self) -> str | Callable[[Any, Any], Any]: ...
+    @property
+    def gamma(self) -> float: ...
+    @property
+    def statistic(self) -> Statistic: ...
+    @property
+    def by_differences(self) -> Statistic | None: ...
+    @property
+    def decays(self) -> bool: ...
+    @property
+    def squares(self) -> bool: ...
+    @property
+    def is_linear(self) -> bool: ...
+    @property
+    def is_precomputed(self) -> bool: ...
+    def check(self, samples: Samples) -> None:
+        """Raise ValueError if the kernel is not defined for the samples."""
 
 
 class Samples(ABC):
@@ -41,6 +63,18 @@ class Samples(ABC):
         Most terms that the sum of one comparison has.
     is_exactly_compared : bool
         Whether comparisons in double precision have no rounding error.
+    is_given : bool
+        Whether these are kernel values themselves, which nothing can compute more sharply.
+    matrix : array, optional
+        The kernel matrix of these samples, where it is in memory.
+    has_few_features : bool
+        Whether distances are better summed up feature by feature than taken from a matrix product.
+    counts_differences : bool
+        Whether distances are whole numbers, so that `look_up` finds their kernel values in a table.
+    runs_on_one_thread : bool
+        Whether comparisons call Python code of the user.
+    takes_symmetric_part : bool
+        Whether values turned out not to be symmetric: those from before have to be computed again.
     """
 
     n: int
@@ -49,6 +83,11 @@ class Samples(ABC):
     cost: float
     terms: int = 0
     is_exactly_compared = True
+    is_given = False
+    matrix: Floats | None = None
+    has_few_features = False
+    counts_differences = False
+    runs_on_one_thread = False
 
     def __init__(self) -> None:
         self._norms: dict[Any, Floats] = {}
@@ -92,6 +131,47 @@ class Samples(ABC):
     def take(self, index: Index, dtype: Any) -> Self:
         """Copy the samples ``index`` into a storage of their own, for comparisons in ``dtype``."""
 
+    @property
+    def feature_samples(self) -> FeatureSamples | None:
+        """These samples, if their features are there: then a linear kernel has a weight vector."""
+        return None
+
+    @property
+    def takes_symmetric_part(self) -> bool:
+        return False
+
+    def tile_shape(self, statistic: Statistic) -> tuple[int, int]:
+        """Return rows and columns of a tile whose comparisons and kernel values are computed at a good pace."""
+        return LAYOUT.flat_tile
+
+    def look_up(self, panel: Any, start: int, stop: int, table: Floats, out: Floats) -> None:
+        """Fill ``out[w, t]`` with ``table[d]``, d the distance of panel sample w and sample ``start + t``."""
+        raise NotImplementedError(f"distances of {self.storage} samples are no whole numbers")
+
+    def features(self, dtype: Any) -> Floats:
+        """Return a line for each feature, with lines of zeros up to a multiple of four, where they are few."""
+        raise NotImplementedError(f"features of {self.storage} samples are not laid out in lines")
+
+    def centered(self) -> Samples:
+        """Return the same samples, seen from their mean where that keeps products small."""
+        return self
+
+    def as_given(self) -> Samples:
+        """Return the same samples, seen from zero."""
+        return self
+
+    def rounded_sums(self) -> NDArray[np.float64]:
+        """Bound Σ|x| over those features of every sample that single precision rounds before they are compared."""
+        return np.zeros(self.n)
+
+    def subtracted_sums(self, statistic: Statistic) -> NDArray[np.float64]:
+        """Return Σ|x| over those features of every sample that sums of differences add and take off again."""
+        return np.zeros(self.n)
+
+    def largest_values(self) -> NDArray[np.float64]:
+        """Return the largest |k(x, ·)| of every sample, where kernel values themselves are stored."""
+        raise NotImplementedError(f"{self.storage} samples hold no kernel values")
+
     def exact_rows(self) -> FeatureRows:
         """Return the rows as they were given, where comparing them may round."""
         raise NotImplementedError(f"{self.storage} samples are compared exactly as they are")
@@ -103,3 +183,36 @@ class Samples(ABC):
     def diagonal_statistic(self, statistic: Statistic) -> NDArray[np.float64]:
         """Return the statistic of every sample with itself."""
         return self.squared_norms(np.float64).astype(np.float64) if statistic == "dot" else np.zeros(self.n)
+
+
+class FeatureSamples(Samples):
+    """Samples that hold their features as numbers.
+
+    Attributes
+    ----------
+    is_dense : bool
+        Whether a panel is an array of features, one row per sample.
+    """
+
+    is_exactly_compared = False
+    is_dense = False
+
+    @property
+    def feature_samples(self) -> FeatureSamples:
+        return self
+
+    @abstractmethod
+    def combine(self, index: Index, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the weight vector ``Xᵀ coefficients`` of the samples ``index``."""
+
+    @abstractmethod
+    def project(self, weights: NDArray[np.float64], start: int, stop: int) -> NDArray[np.float64]:
+        """Return the dot products of the samples ``start`` to ``stop`` with a weight vector."""
+
+    @abstractmethod
+    def moments(self, index: Index, factors: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sum of ``factor x xᵀ`` over the samples ``index``; its lower half counts."""
+
+    @abstractmethod
+    def feature_rows(self) -> FeatureRows:
+        """Return the rows as `products.row_dot` takes them."""

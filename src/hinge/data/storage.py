@@ -1,7 +1,13 @@
-"""Intake: from the caller's data to a storage, checked on the way."""
+"""The one place that decides how data is stored, for training and for prediction, and checks it on the way.
+
+Samples whose features are all 0 or 1 become packed bits; those that are mostly zero, rows of a CSR matrix; all
+others, rows of an array. Which it is depends on the data and on what the kernel asks of it, not on the form in
+which it came. Kernel matrices and the rows of a kernel function are kept as they are.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,61 +15,118 @@ import scipy.sparse as sp
 
 from hinge.arrays import Floats
 from hinge.data import products
-from hinge.data.bits import BitSamples
+from hinge.data.bits import packed
+from hinge.data.cancellation import cancels_in_double, cancels_in_single, comparison_of
 from hinge.data.dense import DenseSamples
-from hinge.data.given import GivenGram, symmetric
-from hinge.data.samples import READ_ROWS, Samples
+from hinge.data.given import CalledKernel, GivenGram, symmetric
+from hinge.data.layout import LAYOUT
+from hinge.data.samples import Demands, Samples
 from hinge.data.sparse import SparseSamples
 from hinge.data.structure import canonical, compact
 
-# 0/1 features are packed when comparing words costs less than walking the non-zeros of a row.
-_WORDS_PER_NONZERO = 1.0
-_ALWAYS_PACK_WORDS = 8
-
 # From this share of non-zeros on, a dense matrix product is faster than a walk over the non-zeros: sooner where
-# features are few.
-_DENSE_SHARE, _DENSE_SHARE_OF_FEW = 0.25, 0.1
-_MANY_FEATURES = 128
+# features are few. From the smaller share on, samples far from zero are seen from their centre, zeros and all.
+_DENSE_SHARE, DENSE_SHARE_OF_FEW = 0.25, 0.1
 
 
-def as_samples(X: Any, pack: bool = True, skip_zeros: bool = True) -> Samples:
-    """Choose the storage for a data matrix: packed bits where every value is 0 or 1, else CSR or dense.
+def store(X: Any, kernel: Demands) -> Samples:
+    """Store the rows of X so that ``kernel`` compares them fast, and as exactly as it can.
 
-    ``pack=False`` keeps dense data dense and CSR data CSR; ``skip_zeros=False`` takes CSR only for the sparsest.
+    Raises
+    ------
+    ValueError
+        X is not finite, is not defined for this kernel, or its squares overflow.
 
     Examples
     --------
-    >>> as_samples(np.eye(3)).storage
+    >>> from hinge import Kernel
+    >>> store(np.eye(3), Kernel("rbf")).storage
     'bits'
-    >>> as_samples(np.array([[0.5, 1.0], [2.0, 0.0]])).storage
+    >>> store(np.array([[0.5, 1.0], [2.0, 0.0]]), Kernel("rbf")).storage
     'dense'
     """
+    if kernel.is_precomputed:
+        return _given_gram(X)
+    if callable(kernel.name):
+        rows = X if hasattr(X, "shape") else np.asarray(X)
+        rows = canonical(rows) if sp.issparse(rows) else rows
+        return CalledKernel(rows, kernel.name, np.arange(rows.shape[0]))
     if sp.issparse(X):
-        _, (matrix,) = compact(as_csr(X))
-        refuse_nonfinite(matrix.data, "X")
-        bits = packed(matrix) if pack else None
-        if bits is None and pack and matrix.nnz > dense_from(matrix.shape, skip_zeros):
-            return DenseSamples(matrix.toarray())
-        return bits or SparseSamples.of(matrix)
-    rows = _as_floats(X, "X")
-    if rows.ndim != 2:
-        raise ValueError(f"X must be a matrix with one row per sample, got {rows.ndim} dimension(s)")
-    rows = np.ascontiguousarray(rows)
-    refuse_nonfinite(rows, "X")
-    bits = packed(rows) if pack else None
-    if bits is None and pack and skip_zeros and is_mostly_zero(rows):
-        return SparseSamples.of(rows)
-    return bits or DenseSamples(rows)
+        _, (rows,) = compact(sp.csr_array(canonical(X)))
+    else:
+        rows = _as_floats(X, "X")
+        if rows.ndim != 2:
+            raise ValueError(f"X must be a matrix with one row per sample, got {rows.ndim} dimension(s)")
+        rows = np.ascontiguousarray(rows)
+    return _stored([rows], kernel)[0]
 
 
-def as_csr(X: Any) -> Any:
-    """Return a matrix as a CSR array of floats in the form of `canonical`."""
-    if not sp.issparse(X):
-        return sp.csr_array(X)
-    return sp.csr_array(canonical(X))
+def store_alike(vectors: Any, queries: Any, kernel: Demands) -> tuple[Samples, Samples]:
+    """Store support vectors and new samples in the same way, so that one can be compared with the other.
+
+    Either are the rows of an array or of a CSR matrix in the form of `canonical`.
+
+    Raises
+    ------
+    ValueError
+        New samples are not finite, not defined for this kernel, or so large that their squares overflow.
+    """
+    if callable(kernel.name):
+        return CalledKernel(vectors, kernel.name), CalledKernel(queries, kernel.name)
+    if sp.issparse(vectors) or sp.issparse(queries):
+        _, (vectors, queries) = compact(sp.csr_array(vectors), sp.csr_array(queries))
+    else:
+        vectors, queries = np.ascontiguousarray(vectors), np.ascontiguousarray(queries)
+    first, second = _stored([vectors, queries], kernel)
+    return first, second
 
 
-def given_gram(matrix: Any) -> GivenGram:
+def _stored(parts: Sequence[Any], kernel: Demands) -> list[Samples]:
+    """Store arrays or CSR matrices alike, as the first of them had better be, and check the last."""
+    _refuse_nonfinite(parts[-1].data if sp.issparse(parts[-1]) else parts[-1], "X")
+    stored = _chosen(parts, kernel)
+    samples = stored[-1]
+    kernel.check(samples)
+    if kernel.squares:
+        _refuse_overflow(samples)
+    if kernel.by_differences is None or comparison_of(stored[0], kernel) == kernel.statistic:
+        return stored
+    return [part.as_given() for part in stored]  # differences need no centre; moving to it would round
+
+
+def _chosen(parts: Sequence[Any], kernel: Demands) -> list[Samples]:
+    first = parts[0]
+    if kernel.is_linear:  # a weight vector needs the features themselves
+        return [SparseSamples.of(part) if sp.issparse(part) else DenseSamples(part) for part in parts]
+    bits = packed(first)
+    if bits is not None:
+        others = [packed(part) for part in parts[1:]]
+        if all(other is not None for other in others):
+            return [bits, *(other for other in others if other is not None)]
+    if all(_is_mostly_zero(part) for part in parts):
+        sparse = [SparseSamples.of(part) for part in parts]
+        is_very_sparse = sp.issparse(first) and first.nnz <= DENSE_SHARE_OF_FEW * first.shape[0] * first.shape[1]
+        if is_very_sparse or not cancels_in_single(sparse[0], kernel):
+            sparse[-1].is_far_from_zero = cancels_in_double(sparse[0], kernel)
+            return list(sparse)
+    rows = [part.toarray() if sp.issparse(part) else part for part in parts]
+    dense = DenseSamples(rows[0])
+    dense = dense if kernel.by_differences is None else dense.centered()
+    return [dense, *(DenseSamples(part, dense.center) for part in rows[1:])]
+
+
+def _is_mostly_zero(part: Any) -> bool:
+    """Whether rows are better stored without their zeros."""
+    n, n_features = part.shape
+    share = _DENSE_SHARE if n_features >= LAYOUT.many_features else DENSE_SHARE_OF_FEW
+    if sp.issparse(part):
+        return bool(part.nnz <= share * n * n_features)
+    if n_features < LAYOUT.many_features:
+        return False
+    return products.count_nonzeros(part, np.zeros(n + 1, np.int64)) <= share * n * n_features
+
+
+def _given_gram(matrix: Any) -> GivenGram:
     """Check a precomputed kernel matrix: square, finite; of an asymmetric one the symmetric part is taken."""
     if sp.issparse(matrix):
         raise TypeError("a precomputed kernel matrix must be dense: pass K.toarray()")
@@ -73,7 +136,7 @@ def given_gram(matrix: Any) -> GivenGram:
             f"a precomputed kernel matrix must be square, with a row and a column per training sample; got shape "
             f"{matrix.shape}. To train on features, choose another kernel"
         )
-    refuse_nonfinite(matrix, "the precomputed kernel matrix")
+    _refuse_nonfinite(matrix, "the precomputed kernel matrix")
     return GivenGram(symmetric(matrix))
 
 
@@ -86,8 +149,7 @@ def _as_floats(values: Any, name: str) -> Floats:
     return values if values.dtype in (np.float32, np.float64) else values.astype(np.float64)
 
 
-def refuse_nonfinite(values: Floats, name: str) -> None:
-    """Raise ValueError if some value is NaN or infinite."""
+def _refuse_nonfinite(values: Floats, name: str) -> None:
     # A finite sum proves that every value is finite, in one pass without a temporary array.
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum(dtype=np.float64)):
@@ -98,58 +160,11 @@ def refuse_nonfinite(values: Floats, name: str) -> None:
         raise ValueError(f"{name} contains NaN or infinity{where}; remove or impute these values first")
 
 
-def dense_from(shape: tuple[int, int], skip_zeros: bool) -> float:
-    """Number of non-zeros from which on dense storage is the better one."""
-    share = _DENSE_SHARE if skip_zeros and shape[1] >= _MANY_FEATURES else _DENSE_SHARE_OF_FEW
-    return share * shape[0] * shape[1]
-
-
-def is_mostly_zero(rows: Floats) -> bool:
-    """Whether dense data is better stored without its zeros."""
-    if rows.shape[1] < _MANY_FEATURES:
-        return False
-    return products.count_nonzeros(rows, np.zeros(len(rows) + 1, np.int64)) <= dense_from(rows.shape, True)
-
-
-def packed(rows: Any) -> BitSamples | None:
-    """Return the rows of an array or a CSR matrix in packed bits, if all values are 0 or 1 and it is worth it."""
-    return _packed_sparse(rows) if sp.issparse(rows) else _packed_dense(rows)
-
-
-def _worth_packing(n_features: int, nonzeros_per_row: float) -> bool:
-    words = -(-n_features // 64)
-    return words <= max(_ALWAYS_PACK_WORDS, _WORDS_PER_NONZERO * nonzeros_per_row)
-
-
-def _packed_dense(rows: Floats) -> BitSamples | None:
-    n, n_features = rows.shape
-    if n_features == 0 or n == 0:
-        return None
-    if not np.array_equal(rows[0] == 1, rows[0] != 0):  # of most other data the first row tells
-        return None
-    n_words = -(-n_features // 64)
-    padded = np.zeros((n, n_words * 8), np.uint8)
-    n_ones = 0
-    for start in range(0, n, READ_ROWS):
-        part = rows[start : start + READ_ROWS]
-        ones = part == 1
-        if not np.array_equal(ones, part != 0):
-            return None
-        n_ones += int(np.count_nonzero(ones))
-        words = np.packbits(ones, axis=1, bitorder="little")
-        padded[start : start + READ_ROWS, : words.shape[1]] = words
-    if not _worth_packing(n_features, n_ones / n):
-        return None
-    return BitSamples(np.ascontiguousarray(padded.view("<u8").T.astype(np.uint64, copy=False)), n_features)
-
-
-def _packed_sparse(matrix: Any) -> BitSamples | None:
-    n, n_features = matrix.shape
-    if n_features == 0 or n == 0 or not _worth_packing(n_features, matrix.nnz / n):
-        return None
-    if not np.isin(matrix.data, (0, 1)).all():
-        return None
-    words = np.zeros((-(-n_features // 64), n), np.uint64)
-    indptr, indices = matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False)
-    products.pack_rows(indptr, indices, matrix.data, words)
-    return BitSamples(words, n_features)
+def _refuse_overflow(samples: Samples) -> None:
+    norms = samples.squared_norms(np.float64)
+    if not np.isfinite(norms).all():
+        row = int(np.argmin(np.isfinite(norms)))
+        raise ValueError(
+            f"X has values so large that their squares overflow, in row {row} for one; scale the features, for "
+            "instance with StandardScaler"
+        )

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from hinge.arrays import Index
 from hinge.runtime.jit import compiled
 
-# Columns are numbered anew from so many on, where most of them are empty: an array with an entry for each of them
-# would take more memory and time than the data.
+# Columns are numbered anew from this many on, where entries are fewer than columns: an array with an entry for
+# each column would take more memory and time than the data.
 _MANY_COLUMNS = 1 << 20
-_COLUMNS_PER_ENTRY = 2
 
 _LARGEST_INDEX = np.iinfo(np.int32).max
 
@@ -80,7 +79,7 @@ def compact(*matrices: Any) -> tuple[Index | None, tuple[Any, ...]]:
     """
     width = int(matrices[0].shape[1])
     n_entries = sum(int(matrix.indptr[-1]) for matrix in matrices)
-    if width <= max(_MANY_COLUMNS, _COLUMNS_PER_ENTRY * n_entries) and width <= _LARGEST_INDEX:
+    if width <= max(_MANY_COLUMNS, n_entries) and width <= _LARGEST_INDEX:
         return None, matrices
     columns, numbers = np.unique(np.concatenate([matrix.indices for matrix in matrices]), return_inverse=True)
     narrow, start = [], 0

@@ -7,12 +7,10 @@ from numpy.typing import NDArray
 
 from hinge.arrays import Floats, Index
 from hinge.runtime.jit import compiled
+from hinge.runtime.memory import CACHE_LINE
 
-# Partial sums, mostly in single precision, run over so many rows before they join the double-precision total.
+# Rows over which partial sums, mostly in single precision, run before they join the double-precision total.
 _PARTIAL_ROWS = 64
-
-# Lines that are mirrored together: a cache line of float32 of each of the lines that they go to.
-_MIRRORED = 16
 
 
 @compiled
@@ -67,8 +65,8 @@ def gather_and_mirror(
 
     Line k has the values of ``rows[slots[k]]`` at ``columns``; the slot of fresh lines is -1.
     """
-    for first in range(start, stop, _MIRRORED):
-        last = min(first + _MIRRORED, stop)
+    for first in range(start, stop, CACHE_LINE):
+        last = min(first + CACHE_LINE, stop)
         gather(rows, slots[first:last], columns, out[first:last])
         for u in range(fresh.shape[0]):
             target = out[fresh[u]]

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from hinge.arrays import Floats
-from hinge.data.given import CalledKernel
+from hinge.data.cancellation import comparison_of
 from hinge.data.samples import Samples, Statistic
-from hinge.data.storage import as_samples, given_gram
-from hinge.data.structure import canonical
+from hinge.data.storage import store
 
 #: The classes of all kernels that have a name; each enters itself.
 KINDS: dict[str, type[Kernel]] = {}
@@ -158,28 +156,13 @@ class Kernel:
 
     def matrix(self, X: Any) -> NDArray[np.float64]:
         """Return the whole kernel matrix of X in double precision, for small data and for tests."""
-        samples = self.store(X)
-        everyone = np.arange(samples.n)
+        samples = store(X, self)
+        statistic = comparison_of(samples, self)
         tile = np.empty((samples.n, samples.n))
-        samples.compare(self.statistic, samples.panel(everyone, np.float64), 0, samples.n, tile)
-        norms = samples.norms(self.statistic, np.float64)
-        self.apply(tile, norms, norms, self.statistic)
+        samples.compare(statistic, samples.panel(np.arange(samples.n), np.float64), 0, samples.n, tile)
+        norms = samples.norms(statistic, np.float64)
+        self.apply(tile, norms, norms, statistic)
         return tile
-
-    # ------------------------------------------------------------------ data
-
-    def store(self, X: Any, skip_zeros: bool = True) -> Samples:
-        """Choose the storage in which this kernel compares the rows of X; see `as_samples` for ``skip_zeros``."""
-        if self.is_precomputed:
-            return given_gram(X)
-        if callable(self.name):
-            rows = X if hasattr(X, "shape") else np.asarray(X)
-            rows = canonical(rows) if sp.issparse(rows) else rows
-            return CalledKernel(rows, self.name, np.arange(rows.shape[0]))
-        # A weight vector needs the features themselves.
-        samples = as_samples(X, pack=not self.is_linear, skip_zeros=skip_zeros)
-        self.check(samples)
-        return samples
 
     def check(self, samples: Samples) -> None:
         """Raise ValueError if this kernel is not defined for the samples."""

@@ -2,39 +2,51 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numpy.typing import NDArray
 
-from hinge.arrays import Floats, Index
-from hinge.data.samples import Samples
+from hinge.arrays import Floats, Index, Vector
+from hinge.kernel.source import Source
 from hinge.kernel.tiles import Tiles
-from hinge.runtime.threads import Team, blas_on_one_thread
+from hinge.runtime.threads import EVEN, Team, blas_on_one_thread
 
-# Threads take sums in turn. What is added to a sum, and in which order, depends neither on who is quicker nor on
-# how many they are; with several sums to a thread none has to wait long for the others.
-_SUMS = 8
+# From this share of support vectors among the samples whose image is wanted, comparing two of them only once
+# spares more than putting them first takes.
+_SYMMETRIC_SHARE = 0.3
 
 
-def image(tiles: Tiles, source: Samples, support: Index, coefficients: Floats, team: Team) -> NDArray[np.float64]:
-    """Return Σ coefficient · k(support, ·) at the samples of ``tiles``; the support is of ``source``."""
-    result = np.zeros(tiles.samples.n)
+def image(source: Source, coefficients: Vector, rows: Index | None, dtype: Any, team: Team) -> tuple[Vector, int]:
+    """Return ``K[rows] @ coefficients``, from kernel values in ``dtype``, and how many of these were computed."""
+    support = np.flatnonzero(coefficients)
+    factors = coefficients[support].astype(dtype)
+    n_rows = len(coefficients) if rows is None else len(rows)
+    if rows is not None:
+        others = np.setdiff1d(rows, support, assume_unique=True)
+        n_inside = n_rows - len(others)
+        if n_inside == len(support) >= _SYMMETRIC_SHARE * n_rows:
+            order, everywhere = np.concatenate([support, others]), np.empty(len(coefficients))
+            everywhere[order] = _image_of_first(source.tiles(dtype, order), factors, team)
+            return everywhere[rows], n_inside * n_rows - n_inside * (n_inside - 1) // 2
+    tiles, result = source.tiles(dtype, rows), np.zeros(n_rows)
 
     def add(start: int, stop: int, tile: Floats, piece: slice) -> None:
-        result[start:stop] += coefficients[piece] @ tile
+        result[start:stop] += factors[piece] @ tile
 
     with blas_on_one_thread():
-        tiles.visit(support, team, add, source)
-    return result
+        tiles.visit(support, team, add, source.samples)
+    return result, len(support) * n_rows
 
 
-def image_of_first(tiles: Tiles, coefficients: Floats, team: Team) -> NDArray[np.float64]:
+def _image_of_first(tiles: Tiles, coefficients: Floats, team: Team) -> Vector:
     """Return Σ coefficient · k(·, ·) at the samples of ``tiles``, the first of which have the coefficients.
 
-    Two of these are compared once: their kernel value serves both.
+    Two of these are compared once: their kernel value serves both. Threads take sums in turn. What is added to a
+    sum, and in which order, depends neither on who is quicker nor on how many they are.
     """
     n, n_first = tiles.samples.n, len(coefficients)
     strips = tiles.pieces(n_first)
-    sums = np.zeros((max(min(_SUMS, len(strips)), 1), n))
+    sums = np.zeros((max(min(EVEN, len(strips)), 1), n))
 
     def work(number: int, _: int) -> None:
         total = sums[number]

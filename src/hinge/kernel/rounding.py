@@ -13,12 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from hinge.arrays import Vector
-from hinge.data.dense import DenseSamples
-from hinge.data.given import GivenGram
 from hinge.data.samples import Samples, Statistic
-from hinge.data.sparse import SparseSamples
 from hinge.kernel.kernels import Kernel
-from hinge.kernel.tiles import has_few_features
 
 # Half a unit in the last place of a double.
 UNIT = 2.0**-53
@@ -47,12 +43,13 @@ def sizes_of(samples: Samples, kernel: Kernel, statistic: Statistic, diagonal: V
 
     Examples
     --------
+    >>> from hinge.data.dense import DenseSamples
     >>> samples = DenseSamples(np.array([[3.0, 4.0], [0.0, 1.0]]))
     >>> sizes_of(samples, Kernel("linear"), "dot", np.array([25.0, 1.0]))
     array([5., 1.])
     """
     with np.errstate(over="ignore"):
-        if isinstance(samples, GivenGram):
+        if kernel.is_precomputed:
             return np.sqrt(samples.largest_values())
         if not kernel.decays:
             return kernel.sizes(samples, diagonal)
@@ -60,17 +57,15 @@ def sizes_of(samples: Samples, kernel: Kernel, statistic: Statistic, diagonal: V
             return np.ones(samples.n)
         norms = samples.norms(statistic, np.float64).astype(np.float64)
         if statistic == "dot":  # few features: differences of centred ones
-            of_few = has_few_features(samples)
+            of_few = samples.has_few_features
             return 1.0 + (np.sqrt(kernel.gamma * norms) if of_few else 2.0 * kernel.gamma * norms)
-        if statistic != "l2" and isinstance(samples, SparseSamples) and not samples.is_far_from_zero:
-            return 1.0 + 2.0 * kernel.gamma * norms  # sums of all features, of which the shared ones are taken off
-        return np.ones(samples.n)
+        return 1.0 + 2.0 * kernel.gamma * samples.subtracted_sums(statistic)
 
 
 def operations_of(samples: Samples, kernel: Kernel, n_support: int) -> tuple[float, float]:
     """Return κ of a kernel value, and of the sum over so many support vectors."""
     of_value = (samples.terms + _OPERATIONS) * kernel.amplification
-    if kernel.is_linear and isinstance(samples, DenseSamples | SparseSamples):
+    if kernel.is_linear and samples.feature_samples is not None:
         return of_value, float(n_support)  # through the weight vector
     return of_value, min(n_support, _SUMMED_AT_ONCE) + n_support / _LEAST_SUMMED_AT_ONCE
 

@@ -1,23 +1,48 @@
-"""Square kernel matrices: of dear kernels every pair is compared once, and memory is used again."""
+"""Square kernel matrices: of expensive kernels every pair is compared once, and memory is used again."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from hinge.arrays import Floats, Index
+from hinge.data.layout import LAYOUT
 from hinge.kernel import accumulate
 from hinge.kernel.tiles import Tiles
+from hinge.runtime.prices import MULTIPLY_ADDS_PER_KEPT_VALUE
 from hinge.runtime.threads import Team, blas_on_one_thread
 
-# A strip of the matrix has about so many values, which stay in the second-level cache of a processor, and so many
-# lines: fewer would leave a matrix product nothing to be fast with.
-_STRIP_VALUES = 1 << 17
-_LEAST_LINES, _MOST_LINES = 16, 128
 
-# Up to so many multiply-adds, two comparisons cost less than writing down the mirror image of one.
-_CHEAPER_THAN_A_MIRROR = 64.0
+@dataclass(frozen=True)
+class BlockSizes:
+    """How large the matrix of a working set may be.
+
+    Attributes
+    ----------
+    share : float
+        Share of the budget that it may take, with the two matrices that its free variables may need.
+    smallest : int
+        Samples that a working set may have whatever the budget: smaller ones make little progress, and the matrix
+        of these takes 25 kB.
+    largest : int
+        Most samples, whatever the budget: the matrix and the work on it grow by their square.
+    """
+
+    share: float = 0.5
+    smallest: int = 32
+    largest: int = 4096
+
+    def most(self, budget: int, dtype: np.dtype[Any]) -> int:
+        """Return how many samples a working set may have within a budget of bytes."""
+        fitting = (self.share * budget / block_bytes(1, dtype)) ** 0.5
+        return min(max(int(fitting), self.smallest), self.largest)
+
+
+def block_bytes(n: int, dtype: Any = np.float64) -> int:
+    """Return the bytes of a matrix of n samples, and of two in double precision that a free set may need."""
+    return (np.dtype(dtype).itemsize + 2 * np.dtype(np.float64).itemsize) * n**2
 
 
 class Workspace:
@@ -41,10 +66,10 @@ class Workspace:
 def fill_square(tiles: Tiles, team: Team, values: Floats) -> int:
     """Fill ``values`` with the kernel matrix of all samples of ``tiles``; return how many were computed.
 
-    Where comparisons are dear, lines are computed from the diagonal on, and the other half is their mirror image.
+    Where comparisons are expensive, lines are computed from the diagonal on; the other half is their mirror image.
     """
     n = len(values)
-    is_mirrored = tiles.samples.cost > _CHEAPER_THAN_A_MIRROR
+    is_mirrored = tiles.samples.cost > MULTIPLY_ADDS_PER_KEPT_VALUE
 
     def work(start: int, stop: int) -> None:
         panel = tiles.panel(np.arange(start, stop))
@@ -53,7 +78,8 @@ def fill_square(tiles: Tiles, team: Team, values: Floats) -> int:
         else:
             tiles.fill(panel, 0, n, values[start:stop])
 
-    lines = int(np.clip(_STRIP_VALUES // max(n, 1), _LEAST_LINES, _MOST_LINES))
+    most_lines, width = LAYOUT.flat_tile
+    lines = int(np.clip(most_lines * width // max(n, 1), LAYOUT.few_rows, most_lines))
     with blas_on_one_thread():
         team.share(n, lines, work, tiles.seconds(n * n))
     return n * (n + 1) // 2 if is_mirrored else n * n
@@ -79,4 +105,4 @@ def fill_from_rows(rows: Floats, slots: Index, index: Index, fresh: Index, team:
     def work(start: int, stop: int) -> None:
         accumulate.gather_and_mirror(rows, slots, index, fresh, start, stop, values)
 
-    team.share(len(index), _MOST_LINES, work)
+    team.share(len(index), LAYOUT.flat_tile[0], work)

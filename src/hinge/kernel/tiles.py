@@ -4,41 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hinge.arrays import Floats, Index
-from hinge.data import products
-from hinge.data.bits import BitSamples
-from hinge.data.dense import DenseSamples
+from hinge.data.layout import LAYOUT
 from hinge.data.samples import Samples, Statistic
-from hinge.data.sparse import SparseSamples
 from hinge.kernel.kernels import Kernel
+from hinge.runtime.prices import MULTIPLY_ADDS_PER_KERNEL_FUNCTION, SECONDS_PER_KERNEL_FUNCTION
 from hinge.runtime.threads import Team
-
-# Rows and columns of a tile. Its float32 values take half a megabyte: they stay in the second-level cache of any
-# current processor while the kernel function runs over them.
-_FLAT = 128, 1024
-
-# From so many features on nearly all time goes into matrix products, which want more rows: BLAS rearranges the
-# columns for every product anew.
-_MANY_FEATURES = 128
-_TALL = 512, 512
-
-# What a kernel function of a value takes in single precision, and how many multiply-adds take as long.
-_SECONDS_PER_VALUE, _COST_OF_KERNEL = 6e-10, 10.0
-
-# Panels that are laid out at once take about so much memory at most.
-_BATCH_BYTES = 1 << 25
-
-# Up to so many features a matrix product costs more than its arithmetic.
-_FEW_FEATURES = 12
-
-
-def has_few_features(samples: Samples) -> TypeGuard[DenseSamples]:
-    """Whether kernels that are functions of distances compute them from differences, feature by feature."""
-    return isinstance(samples, DenseSamples) and 0 < samples.n_features <= _FEW_FEATURES
 
 
 class Panel(NamedTuple):
@@ -93,6 +68,7 @@ class Tiles:
 
     Examples
     --------
+    >>> from hinge.data.dense import DenseSamples
     >>> samples = DenseSamples(np.array([[0.0], [1.0], [3.0]]))
     >>> tiles = Tiles(samples, Kernel("rbf", gamma=1.0), np.float64)
     >>> tiles.values(tiles.panel(np.array([0])), 1, 3).round(5)
@@ -106,19 +82,17 @@ class Tiles:
         self.statistic: Statistic = statistic or kernel.statistic
         self._table: Floats | None = None
         self._features: Floats | None = None
-        is_tall = isinstance(samples, DenseSamples) and samples.n_features >= _MANY_FEATURES
-        self.height, self.width = _TALL if is_tall and self.statistic == "dot" else _FLAT
-        if isinstance(samples, SparseSamples):
-            self.height = samples.panel_height
-        if kernel.decays and isinstance(samples, BitSamples):
+        self.height, self.width = samples.tile_shape(self.statistic)
+        if kernel.decays and samples.counts_differences:
             with np.errstate(over="ignore"):
                 self._table = np.exp(-kernel.gamma * np.arange(samples.n_features + 1.0)).astype(dtype)
-        elif kernel.by_differences is not None and has_few_features(samples):
+        elif kernel.by_differences is not None and samples.has_few_features:
             self._features = samples.features(self.dtype)
 
     def seconds(self, n_values: int) -> float:
-        """Guess how long one thread computes so many values: enough to tell little work from much."""
-        return _SECONDS_PER_VALUE * (1 + self.samples.cost / _COST_OF_KERNEL) * self.dtype.itemsize / 4 * n_values
+        """Guess how long one thread computes this many values: enough to tell little work from much."""
+        of_function = 1 + self.samples.cost / MULTIPLY_ADDS_PER_KERNEL_FUNCTION
+        return SECONDS_PER_KERNEL_FUNCTION * of_function * self.dtype.itemsize / 4 * n_values
 
     def pieces(self, length: int) -> list[slice]:
         """Cut the rows 0 to ``length`` into those of single tiles."""
@@ -161,7 +135,7 @@ class Tiles:
             panel = self.panel(index[piece], source)
             batch.append((panel, piece))
             size += panel.size
-            if size > _BATCH_BYTES:
+            if size > LAYOUT.batch_bytes:
                 yield batch
                 batch, size = [], 0
         if batch:
@@ -176,8 +150,7 @@ class Tiles:
     def fill(self, panel: Panel, start: int, stop: int, tile: Floats) -> None:
         """As `values`, into ``tile``."""
         if self._table is not None:
-            words = np.ascontiguousarray(self.samples.words[:, start:stop])  # type: ignore[attr-defined]
-            products.bit_look_up(panel.layout, words, self._table, tile)
+            self.samples.look_up(panel.layout, start, stop, self._table, tile)
         elif self._features is not None:
             features = np.ascontiguousarray(self._features[:, start:stop])
             self.kernel.of_few_features(panel.layout, features, tile)

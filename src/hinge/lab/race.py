@@ -72,7 +72,7 @@ def warm_up(algorithm: Algorithm, X: Any, y: Any, kernel: Kernel, C: float) -> N
     """
     few = np.unique(np.linspace(0, len(y) - 1, _WARM_SAMPLES).astype(np.int64))
     gram = Gram(X[few], kernel, cache_bytes=2**24, threads=1)
-    key = (algorithm.name, kernel.label, gram.samples.storage, gram.precision)
+    key = (algorithm.name, kernel.label, gram.storage, gram.precision)
     if key not in _warm and len(np.unique(y[few])) == 2:
         algorithm.solve(c_svc(y[few], C=C), gram, Settings(time_limit=_WARM_SECONDS))
         _warm.add(key)

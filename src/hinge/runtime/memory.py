@@ -17,7 +17,8 @@ DEFAULT_SHARE = 0.25
 
 _FALLBACK_BYTES = 2 * 1024**3
 
-_CACHE_LINE = 64
+#: Values of float32 in a cache line: panels, blocks and strips of columns have a multiple of it.
+CACHE_LINE = 16
 
 # Asking the system takes half a millisecond, as long as a small fit: a budget may be this old.
 _LOOK_SECONDS = 0.5
@@ -40,8 +41,9 @@ def aligned(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
     ((3, 5), True, 0)
     """
     size = math.prod(shape) * np.dtype(dtype).itemsize
-    room = np.empty(size + _CACHE_LINE, np.uint8)
-    start = -room.__array_interface__["data"][0] % _CACHE_LINE
+    line = 4 * CACHE_LINE
+    room = np.empty(size + line, np.uint8)
+    start = -room.__array_interface__["data"][0] % line
     return room[start : start + size].view(dtype).reshape(shape)
 
 

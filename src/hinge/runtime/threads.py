@@ -18,16 +18,14 @@ from numba.core.compiler_lock import global_compiler_lock
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
 from hinge.runtime.interrupt import Cancelled, requested, submit, together
+from hinge.runtime.memory import CACHE_LINE
 
 # Work that one thread does in less time is done before a second one has heard of it.
 _WORTH_A_HELPER = 5e-4
 
-# Blocks have a multiple of this length, as far as that matters: a cache line of float32 values.
-_ALIGNED = 16
-
 # Where a range has several blocks, their number is a multiple of this one: as many to each of 2, 4 or 8 threads.
 # It must not depend on how many there are: rounding depends on where blocks end, and all later steps on rounding.
-_EVEN = 8
+EVEN = 8
 
 
 def available_threads() -> int:
@@ -166,8 +164,8 @@ class Team:
         """
         n_blocks = -(-length // block)
         if n_blocks > 1:
-            n_even = -(-n_blocks // _EVEN) * _EVEN
-            block = min(block, -(-length // (n_even * _ALIGNED)) * _ALIGNED)
+            n_even = -(-n_blocks // EVEN) * EVEN
+            block = min(block, -(-length // (n_even * CACHE_LINE)) * CACHE_LINE)
         starts: Iterator[int] = iter(range(0, length, block))
         lock = threading.Lock()
 

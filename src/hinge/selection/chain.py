@@ -16,7 +16,6 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from hinge.arrays import Floats, Vector
-from hinge.data.given import GivenGram
 from hinge.dual.optimality import free_and_near, violation_of
 from hinge.dual.problem import DualProblem
 from hinge.kernel.gram import Gram
@@ -256,7 +255,7 @@ def _concluded(
     """Return the point as a solution; what its report claims is proved by its residual."""
     return solution_at(
         problem, point.beta, point.residual, gram.rounding(problem.coefficients(point.beta)),
-        status=status, solver=method, rule="second_order", reason=_REASON, storage=gram.samples.storage,
+        status=status, solver=method, rule="second_order", reason=_REASON, storage=gram.storage,
         iterations=steps, outer_steps=1, seconds=time.perf_counter() - started, largest_set=problem.n_variables,
         fewest_active=problem.n_samples,
     )  # fmt: skip
@@ -318,10 +317,8 @@ def _new_free_set(kernel: Floats, problem: DualProblem, beta: Vector, budget: fl
 
 def matrix_of(gram: Gram) -> Floats | None:
     """The whole kernel matrix in double precision, where it is in memory."""
-    samples = gram.samples
-    if isinstance(samples, GivenGram) and samples.index is None and samples.matrix.dtype == np.float64:
-        return samples.matrix
-    return None
+    matrix = gram.given_matrix
+    return matrix if matrix is not None and matrix.dtype == np.float64 else None
 
 
 def stretch(problem: DualProblem, old: DualProblem, solution: Solution) -> float:

@@ -148,13 +148,13 @@ class Workshop:
 
     def _matrix(self, gram: Gram) -> Floats:
         """Kernel values of all samples in double precision, from comparisons that are made once."""
-        kernel = gram.kernel
+        kernel = gram.source.kernel
         if kernel.is_precomputed:
-            return np.ascontiguousarray(gram.samples.matrix, dtype=np.float64)  # type: ignore[attr-defined]
+            return np.ascontiguousarray(gram.given_matrix, dtype=np.float64)
         comparisons = self._compare(gram)
         matrix = self.square(self.n)
         statistic = kernel.by_differences or kernel.statistic
-        norms = gram.samples.norms(statistic, np.float64)
+        norms = gram.source.samples.norms(statistic, np.float64)
 
         def work(start: int, stop: int) -> None:
             tile = matrix[start:stop]
@@ -166,7 +166,7 @@ class Workshop:
 
     def _compare(self, gram: Gram) -> Floats:
         """Return what kernels of one family are functions of: distances, or products. The last are kept."""
-        key = (gram.kernel.by_differences, gram.kernel.statistic, gram.statistic)
+        key = (gram.source.kernel.by_differences, gram.source.kernel.statistic, gram.source.statistic)
         with self._lock:
             if self._comparisons is None or self._comparisons[0] != key:
                 self._comparisons = None  # only one family is kept
@@ -192,7 +192,7 @@ class KernelValues:
         self._codes = workshop.codes
         self._on_demand = gram
         self._matrix = matrix
-        self._borrowed = [] if matrix is None or gram.kernel.is_precomputed else [matrix]
+        self._borrowed = [] if matrix is None or gram.source.kernel.is_precomputed else [matrix]
         self._grams: dict[tuple[int, ...], tuple[Index, Gram]] = {}
         self._lock = threading.Lock()
 
@@ -204,7 +204,7 @@ class KernelValues:
     @property
     def is_convex(self) -> bool:
         """Whether the solution does not depend on the start. A kernel matrix from elsewhere is taken to be so."""
-        kernel = self._on_demand.kernel
+        kernel = self._on_demand.source.kernel
         return kernel.is_positive or not kernel.has_features
 
     @property
@@ -264,14 +264,14 @@ class KernelValues:
 
 def _comparisons_of(gram: Gram) -> Floats:
     """Compare all samples with each other in double precision: by differences, if the kernel can take them."""
-    samples, n = gram.samples, gram.n
+    samples, n = gram.source.samples, gram.n
     values = np.empty((n, n))
     norms = samples.squared_norms(np.float64)
-    is_distance = gram.kernel.by_differences is not None and gram.statistic == "dot"
+    is_distance = gram.source.kernel.by_differences is not None and gram.source.statistic == "dot"
 
     def work(start: int, stop: int) -> None:
         tile = values[start:stop]
-        samples.compare(gram.statistic, samples.panel(np.arange(start, stop), np.float64), 0, n, tile)
+        samples.compare(gram.source.statistic, samples.panel(np.arange(start, stop), np.float64), 0, n, tile)
         if is_distance:
             tile *= -2.0
             tile += norms[start:stop, None] + norms

@@ -77,7 +77,7 @@ def _choose_method(problem: DualProblem, gram: Gram, settings: Settings) -> tupl
     if problem.n_variables <= settings.sizes.one_set and gram.has_room_for(problem.n_variables):
         return "block", f"{size} fit one working set"
     if (method := weight_method(problem, gram, settings)) is not None:
-        return method, f"{size}, {gram.samples.n_features} features; a linear kernel has a weight vector"
+        return method, f"{size}, {gram.weights.n_features} features; a linear kernel has a weight vector"
     if gram.is_cheap:
         return "block", f"{size}; kernel values are cheap to compute again, so no rows are kept"
     return "block", f"{size}; kernel values are dear, so rows are kept within {gram.cache_bytes >> 20} MiB"

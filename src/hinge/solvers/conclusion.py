@@ -126,7 +126,7 @@ def conclude(state: State, status: Status, method: str, reason: str, run: Run) -
         rule=run.settings.rule if method == "smo" else "second_order",
         reason=reason,
         precision=gram.precision,
-        storage=gram.samples.storage,
+        storage=gram.storage,
         iterations=run.iterations,
         outer_steps=run.outer_steps,
         objective=run.objective,

@@ -13,7 +13,6 @@ from dataclasses import replace
 import numpy as np
 
 from hinge.arrays import Vector
-from hinge.data.given import GivenGram
 from hinge.runtime.interrupt import Cancelled, check, requested
 from hinge.training.formulation import Formulation
 from hinge.training.machine import Machine
@@ -46,11 +45,11 @@ def held_out_decisions(
     Cancelled
         The fit had to stop before all twins were trained.
     """
-    data, samples = formulation.data, trainer.gram.samples
-    is_gram = isinstance(samples, GivenGram) and (
+    data, matrix = formulation.data, trainer.gram.given_matrix
+    is_gram = matrix is not None and (
         is_given or data.X.dtype.kind == "O"  # only kernel values tell objects apart
     )
-    rows = samples.matrix if is_gram else data.X  # type: ignore[attr-defined]
+    rows = matrix if is_gram else data.X
     folds = folds_by_content(rows, formulation.strata, data.weights, seed, is_gram)
     results = [np.empty(len(machine.samples)) for machine in machines]
     tasks, targets = [], []

@@ -108,7 +108,7 @@ class Absent:
         status, gram = Status.INTERRUPTED if is_stopped else Status.TIME_LIMIT, self._gram
         return Report(
             status, "the fit was stopped before this machine was begun", reason="not begun",
-            precision=gram.precision, storage=gram.samples.storage, n_support=int(np.count_nonzero(beta)),
+            precision=gram.precision, storage=gram.storage, n_support=int(np.count_nonzero(beta)),
         )  # fmt: skip
 
 

@@ -14,9 +14,7 @@ import numpy as np
 
 from hinge.arrays import Floats, Index
 from hinge.kernel.gram import Gram
-
-# Bytes for two samples of a pair: in its matrix, and in the two that a free set may need.
-_BYTES_A_PAIR = 24
+from hinge.kernel.square import block_bytes
 
 
 class PairGrams:
@@ -49,7 +47,7 @@ class PairGrams:
     def __init__(self, gram: Gram, most: int, n_workers: int = 1) -> None:
         self.gram = gram
         self.most = most
-        self._room = gram.cache_bytes - n_workers * _BYTES_A_PAIR * most**2
+        self._room = gram.cache_bytes - n_workers * block_bytes(most)
         self._has_room = self._room >= 0
         self._own: dict[int, Floats] = {}
         self._lock = threading.Lock()

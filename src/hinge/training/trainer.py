@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hinge.kernel.gram import Counts, Gram
+from hinge.kernel.gram import Gram
+from hinge.kernel.rows import Counts
 from hinge.report import MESSAGES, Solution, Status
 from hinge.runtime.interrupt import Cancelled, catching, pressed, requested
 from hinge.runtime.threads import Team, blas_on_one_thread
@@ -108,7 +109,7 @@ class Trainer:
         fits = 8 * gram.n**2 <= sharing.matrix_share * gram.cache_bytes and gram.n <= sharing.most_samples
         is_slow = not gram.is_cheap or gram.n <= self.settings.sizes.one_set
         is_shared = n_runs * int(sizes_of(tasks).sum()) >= sharing.overlap * gram.n
-        if fits and is_slow and is_shared and not gram.kernel.is_precomputed:
+        if fits and is_slow and is_shared and gram.given_matrix is None:
             try:
                 self.gram = gram.stored()
             except Cancelled:

@@ -311,7 +311,7 @@ def assemble(state: State) -> Machine:
     problem, gram, n = state.problem, state.gram, state.problem.n_variables
     if gram.through_weights:
         indptr, indices, values = _entries(gram)
-        weights = gram.weights(problem.coefficients(state.beta))
+        weights = gram.weights.of(problem.coefficients(state.beta))
         rows, slot_of = np.empty((0, 0)), np.empty(0, np.int64)
     else:
         indptr, indices, values = np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0)
@@ -336,9 +336,10 @@ def evaluate_all(m: Machine) -> None:
 
 def _entries(gram: Gram) -> FeatureRows:
     """The samples in CSR; of dense ones every value is an entry, as in Platt's dense dot products."""
-    indptr, indices, values = gram.feature_rows()
-    if values.ndim == 1:
-        return indptr, indices, values
-    values = values.astype(np.float64, copy=False)
+    rows = gram.weights.rows()
+    if rows.values.ndim == 1:
+        return rows
+    values = rows.values.astype(np.float64, copy=False)
     width = values.shape[1]
-    return np.arange(gram.n + 1) * width, np.tile(np.arange(width, dtype=np.int32), gram.n), values.ravel()
+    indices = np.tile(np.arange(width, dtype=np.int32), gram.n)
+    return FeatureRows(np.arange(gram.n + 1) * width, indices, values.ravel())

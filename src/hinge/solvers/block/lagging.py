@@ -18,7 +18,7 @@ from hinge.solvers.state import CURRENT, Lags, State
 
 def let_lag(state: State) -> None:
     """Let samples of a state lag from now on, where the kernel is positive and distances mean something."""
-    if state.lagging is None and state.gram.kernel.is_positive:
+    if state.lagging is None and state.gram.is_positive:
         state.lagging = Lags(np.full(state.gram.n, CURRENT, dtype=np.int64))
 
 

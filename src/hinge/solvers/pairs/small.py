@@ -58,7 +58,7 @@ def solve_small(problem: DualProblem, kernel: Floats, gram: Gram, index: Index, 
     found = solution_at(
         problem, beta, residual, gram.rounding(problem.coefficients(beta), index=index),
         status=Status.CONVERGED, solver="pairs", rule="second_order", reason="a few variables",
-        storage=gram.samples.storage, iterations=steps, outer_steps=1, seconds=time.perf_counter() - started,
+        storage=gram.storage, iterations=steps, outer_steps=1, seconds=time.perf_counter() - started,
         largest_set=n, fewest_active=problem.n_samples,
     )  # fmt: skip
     return found if is_within(found.report.violation, found.report.rounding, tol) else None

@@ -34,7 +34,7 @@ def weight_method(problem: DualProblem, gram: Gram, settings: Settings) -> str |
         return None
     if not (np.isfinite(problem.lo).all() and np.isfinite(problem.hi).all()):
         return None
-    d = gram.samples.n_features
+    d = gram.weights.n_features
     return "proximal" if d <= _FEW_FEATURES else "descent" if d >= _MANY_FEATURES else None
 
 

@@ -86,8 +86,8 @@ class _Descent:
         self.state, self.run = state, run
         self.beta = state.beta.copy()
         coefficients = problem.coefficients(self.beta)
-        self.rows = state.gram.feature_rows()
-        self.weights = state.gram.weights(coefficients)
+        self.rows = state.gram.weights.rows()
+        self.weights = state.gram.weights.of(coefficients)
         self.levels = np.zeros(max(problem.n_groups, 1))
         self.levels[: problem.n_groups] = multipliers_of(problem, self.beta, state.residual)
         self.excess = np.zeros(len(self.levels))
@@ -113,7 +113,7 @@ class _Descent:
         """Move every variable that is not set aside once, and change the multipliers when it is time."""
         problem, order = self.state.problem, self.order
         shuffle(order, self.random)
-        piece = int(max(_WORK_AT_ONCE / self.state.gram.samples.cost, 1.0))
+        piece = int(max(_WORK_AT_ONCE / self.state.gram.cost, 1.0))
         slopes = np.array([-np.inf, np.inf])
         n_kept = n_moves = 0
         for start in range(0, len(order), piece):

@@ -138,7 +138,7 @@ class _Step:
     def __init__(self, state: State, problem: DualProblem, rate: Vector) -> None:
         self.problem, self.gram, self.rate = problem, state.gram, rate
         self.origin = state.beta.copy()
-        self.weights = np.zeros(self.gram.samples.n_features)
+        self.weights = np.zeros(self.gram.weights.n_features)
         self.n_newton = 0
         self._members = [np.flatnonzero(problem.group == g) for g in range(problem.n_groups)]
         self._lengths = np.tile(self.gram.lengths, problem.n_variables // problem.n_samples)
@@ -189,9 +189,9 @@ class _Step:
         moved = self.beta - self.origin
         coefficients = self.problem.coefficients(moved)
         if float(self.gram.rounding(coefficients).max()) <= _ROUNDING_SHARE * accuracy:
-            misfit = self.weights - self.gram.weights(coefficients)
+            misfit = self.weights - self.gram.weights.of(coefficients)
         else:  # features of very different sizes: what the weights lack would drown in the rounding of a sum
-            high, low = self.gram.sharp_weights(coefficients)
+            high, low = self.gram.weights.sharp(coefficients)
             misfit = (self.weights - high) - low
         return np.concatenate([misfit, [-moved[members].sum() for members in self._members]])
 
@@ -199,11 +199,11 @@ class _Step:
         problem, d, n = self.problem, len(self.weights), self.problem.n_samples
         inside = np.flatnonzero((self.goal > problem.lo) & (self.goal < problem.hi))
         matrix = np.zeros((len(gradient), len(gradient)))
-        matrix[:d, :d] = self.gram.moments(inside % n, self.rate[inside])
+        matrix[:d, :d] = self.gram.weights.moments(inside % n, self.rate[inside])
         matrix[np.arange(d), np.arange(d)] += 1.0
         for g, members in enumerate(self._members):
             mine = inside[problem.group[inside] == g]
-            matrix[d + g, :d] = self.gram.weights(np.bincount(mine % n, self.rate[mine], n).astype(np.float64))
+            matrix[d + g, :d] = self.gram.weights.of(np.bincount(mine % n, self.rate[mine], n).astype(np.float64))
             total = float(self.rate[mine].sum()) if len(mine) else float(self.rate[members].max())
             matrix[d + g, d + g] = (1 + _RIDGE) * total
         # A diagonal of ones: features differ by many decades, and a factor is as exact as their scales agree.
@@ -217,7 +217,7 @@ class _Step:
         """Go along ``step`` to where its slope has nearly vanished; return False if that is nowhere."""
         problem, d = self.problem, len(self.weights)
         direction, shift = step[:d], step[d:]
-        falling = np.tile(self.gram.project(direction), problem.n_variables // problem.n_samples)
+        falling = np.tile(self.gram.weights.project(direction), problem.n_variables // problem.n_samples)
         if problem.n_groups:
             falling += shift[problem.group]
         own = float(np.dot(direction, self.weights) + np.dot(self.origin, falling))

@@ -1,0 +1,51 @@
+"""How many samples and values are worked on at once, so that they stay where the processor finds them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Sizes of tiles, panels and pieces of data. None changes an answer beyond rounding.
+
+    Attributes
+    ----------
+    flat_tile : (int, int)
+        Rows and columns of a tile of kernel values. Its float32 values take half a megabyte: they stay in the
+        second-level cache of any current processor while the kernel function runs over them.
+    tall_tile : (int, int)
+        The same from ``many_features`` on, where nearly all time goes into matrix products. They want more rows:
+        BLAS rearranges the columns for every product anew.
+    few_features : int
+        Up to this many a matrix product costs more than its arithmetic, and differences are summed up instead.
+    many_features : int
+        From this many on zeros are worth skipping, and matrix products take nearly all time.
+    few_rows : int
+        Up to this many rows a matrix product has nothing to be fast with.
+    small_product : int
+        Multiply-adds of a product with few rows. BLAS has a way for those that spares it from rearranging the
+        columns first: two rows of MNIST take half the time.
+    sparse_rows : int
+        Most samples in a panel of sparse ones; so many sums stay in the first-level cache.
+    sparse_values : int
+        Values that a panel of sparse samples has at most if that can be helped: the second-level cache again.
+    batch_bytes : int
+        Bytes of panels that are laid out before threads begin with them.
+    read_rows : int
+        Rows converted at once while data is read, so that no second full copy ever exists.
+    """
+
+    flat_tile: tuple[int, int] = (128, 1024)
+    tall_tile: tuple[int, int] = (512, 512)
+    few_features: int = 12
+    many_features: int = 128
+    few_rows: int = 16
+    small_product: int = 850_000
+    sparse_rows: int = 192
+    sparse_values: int = 1 << 20
+    batch_bytes: int = 1 << 25
+    read_rows: int = 4096
+
+
+LAYOUT = Layout()

@@ -1,0 +1,68 @@
+"""The weight vector of a linear kernel: what kernel values are not needed for (Platt section 2.4)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hinge.arrays import FeatureRows, Index, Vector
+from hinge.data.layout import LAYOUT
+from hinge.data.samples import FeatureSamples
+from hinge.kernel.sharp import Pairs, sharp_weights
+from hinge.runtime.threads import Team
+
+
+class Weights:
+    """Weight vectors ``w = Xᵀβ`` of samples whose features are there, and their products with samples.
+
+    Parameters
+    ----------
+    samples : FeatureSamples
+        The rows of X.
+    team : Team
+        The threads.
+
+    Examples
+    --------
+    >>> from hinge.data.dense import DenseSamples
+    >>> weights = Weights(DenseSamples(np.array([[1.0, 0.0], [2.0, 1.0]])), Team(1))
+    >>> weights.of(np.array([0.5, 1.0]))
+    array([2.5, 1. ])
+    >>> weights.project(weights.of(np.array([0.5, 1.0])))
+    array([2.5, 6. ])
+    """
+
+    def __init__(self, samples: FeatureSamples, team: Team) -> None:
+        self._samples, self._team = samples, team
+        self.n_features = samples.n_features
+
+    def of(self, coefficients: Vector) -> Vector:
+        """Return ``Xᵀ coefficients``."""
+        support = np.flatnonzero(coefficients)
+        return self._samples.combine(support, coefficients[support])
+
+    def sharp(self, coefficients: Vector) -> Pairs:
+        """As `of`, to twice the digits of a double: the sum of two lines."""
+        support = np.flatnonzero(coefficients)
+        return sharp_weights(self._samples.exact_rows(), self.n_features, support, coefficients[support])
+
+    def project(self, weights: Vector) -> Vector:
+        """Return ``X weights``."""
+        image = np.empty(self._samples.n)
+
+        def work(start: int, stop: int) -> None:
+            image[start:stop] = self._samples.project(weights, start, stop)
+
+        self._team.share(self._samples.n, LAYOUT.read_rows, work)
+        return image
+
+    def image(self, index: Index, step: Vector) -> Vector:
+        """Return ``K[:, index] @ step``, which is ``X (X[index]ᵀ step)``."""
+        return self.project(self._samples.combine(index, step))
+
+    def moments(self, index: Index, factors: Vector) -> Vector:
+        """Return ``Σ factor x xᵀ`` over the samples ``index``; its lower half counts."""
+        return self._samples.moments(index, factors)
+
+    def rows(self) -> FeatureRows:
+        """Return the samples for `hinge.data.products.row_dot`."""
+        return self._samples.feature_rows()
