@@ -1,8 +1,8 @@
 """Training as LIBSVM organises it: problems of some samples, pairs of classes, folds for probabilities.
 
-`plan` turns one call of LIBSVM's ``svm_train`` into tasks and draws its folds; `solve_all` trains the tasks of
-many plans side by side; `Plan.finish` puts a model together in LIBSVM's conventions. Random numbers are drawn
-while planning, so that they come in LIBSVM's order however the tasks are solved.
+`plan_model` turns one call of LIBSVM's ``svm_train`` into tasks and draws its folds; `train_all` trains the tasks
+of many plans side by side; `ModelPlan.finish` puts a model together in LIBSVM's conventions. Random numbers are
+drawn while planning, so that they come in LIBSVM's order however the tasks are solved.
 """
 
 from __future__ import annotations
@@ -23,14 +23,13 @@ from hinge.dual.problem import DualProblem
 from hinge.io.models.libsvm_model import LibsvmModel, dense_columns, pairs_of
 from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import Kernel
-from hinge.model import Model
 from hinge.settings import Settings
 from hinge.training.machine import Machine, assemble
+from hinge.training.multiclass import by_opponent
+from hinge.training.probability import N_FOLDS
 from hinge.training.progress import Watch
 from hinge.training.tasks import Task
 from hinge.training.trainer import Trainer
-
-N_PROBABILITY_FOLDS = 5
 
 # Share of the tolerance by which the boundary of one class is moved, so that samples on it count as inside; and
 # what the digits of a model file leave of rho's accuracy.
@@ -65,18 +64,21 @@ class Run:
     labels: NDArray[np.int64]
     kernel: Kernel
 
-    def decide(self, machine: Machine, queries: Index) -> Vector:
-        """Return a machine's decision values for some of the samples, in double precision."""
-        model = assemble(self.kernel, self.X, [machine], np.arange(len(self.y), dtype=np.int64))
-        return self.decide_model(model, queries)[:, 0]
+    @property
+    def places(self) -> Index:
+        """The number of every sample."""
+        return np.arange(len(self.y), dtype=np.int64)
 
-    def decide_model(self, model: Model, queries: Index) -> Vector:
-        """Return the decision values of all machines of a model for some of the samples."""
+    def decide(self, machines: Sequence[Machine], queries: Index) -> Vector:
+        """Return the decision values of machines for some of the samples, in double precision; one column each."""
+        if not machines:
+            return np.empty((len(queries), 0))
+        model = assemble(self.kernel, self.X, machines, self.places)
         return model.decide(self.X[queries], self.parameters.threads)
 
 
 @dataclass(eq=False)
-class Job:
+class Training:
     """One binary problem, or one regression: its task, and its machine once it is trained.
 
     Attributes
@@ -101,7 +103,7 @@ class Job:
 
 @dataclass(eq=False)
 class HeldOut:
-    """Samples that were left out of a job, and how they are decided.
+    """Samples that were left out of a machine, and how they are decided.
 
     Attributes
     ----------
@@ -109,86 +111,78 @@ class HeldOut:
         Places of the samples.
     at : int64 array
         Where their decision values belong among those of the problem.
-    job : Job or float
-        The job without them, or the value where there was nothing to train.
+    training : Training or float
+        The machine without them, or the value where there was nothing to train.
     """
 
     queries: Index
     at: Index
-    job: Job | float
+    training: Training | float
 
 
 @dataclass(eq=False)
-class Plan:
+class ModelPlan:
     """One model to train.
 
     Attributes
     ----------
+    samples : int64 array
+        All samples, in the order of the problem.
+    trainings : list of Training
+        The machines, one for each pair of classes.
     classes : list of int64 arrays
         Samples of each class, in LIBSVM's order of classes; empty for regression and one class.
-    class_labels : int64 array
+    labels : int64 array
         Their labels.
-    jobs : list of Job
-        The machines, one a pair.
     signs : list of arrays
         +1 for the samples of the first class of each pair, -1 for those of the second, which come behind them.
     held_out : list of lists of HeldOut
         What calibrates the probabilities of each machine.
-    samples : int64 array
-        All samples, in the order of the problem.
     """
 
     samples: Index
-    jobs: list[Job]
+    trainings: list[Training]
     classes: list[Index] = field(default_factory=list)
-    class_labels: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    labels: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     signs: list[Vector] = field(default_factory=list)
     held_out: list[list[HeldOut]] = field(default_factory=list)
 
     @property
-    def all_jobs(self) -> list[Job]:
-        """The jobs in LIBSVM's order: those that calibrate a machine come before it."""
-        folds = self.held_out or [[] for _ in self.jobs]
-        jobs: list[Job] = []
-        for parts, job in zip(folds, self.jobs, strict=True):
-            jobs += [part.job for part in parts if isinstance(part.job, Job)]
-            jobs.append(job)
-        return jobs
+    def machines(self) -> list[Machine]:
+        """The trained machines."""
+        return [training.machine for training in self.trainings]
+
+    @property
+    def all_trainings(self) -> list[Training]:
+        """All machines in LIBSVM's order: those that calibrate one come before it."""
+        folds = self.held_out or [[] for _ in self.trainings]
+        found: list[Training] = []
+        for parts, training in zip(folds, self.trainings, strict=True):
+            found += [part.training for part in parts if isinstance(part.training, Training)]
+            found.append(training)
+        return found
 
     def finish(self, run: Run) -> LibsvmModel:
         """Put the model together, without probabilities."""
-        if not run.parameters.is_classifier:
-            return self._finish_single(run)
-        k = len(self.classes)
-        ordered = np.concatenate(self.classes)
-        codes = np.repeat(np.arange(k), [len(members) for members in self.classes])
-        where = np.empty(len(run.y), np.int64)
-        where[ordered] = np.arange(len(ordered))
-        coefficients = np.zeros((k - 1, len(ordered)))
-        for (i, j), job in zip(pairs_of(k), self.jobs, strict=True):
-            at = where[job.machine.samples]
-            opponent = np.where(codes[at] == i, j - 1, i)
-            coefficients[opponent, at] = job.machine.coefficients
-        used = np.flatnonzero(coefficients.any(axis=0))
-        return LibsvmModel(
-            run.parameters.svm_type, run.kernel,
-            np.array([0.0 - job.machine.intercept for job in self.jobs], np.float64),
-            coefficients[:, used], _vectors(run, ordered[used]), self.class_labels,
-            np.bincount(codes[used], minlength=k).astype(np.int64),
-        )  # fmt: skip
-
-    def _finish_single(self, run: Run) -> LibsvmModel:
-        machine = self.jobs[0].machine
-        used = np.flatnonzero(machine.coefficients)
-        rho = 0.0 - machine.intercept
-        if run.parameters.svm_type == "one_class":
-            # Free support vectors lie on the boundary; a step well below the tolerance makes them inliers whatever
-            # program adds up their decision values, and in whatever order.
-            rho -= _BOUNDARY_SHARE * max(run.parameters.tolerance, _ROUNDED_VALUES * abs(rho))
-        return LibsvmModel(
-            run.parameters.svm_type, run.kernel, np.array([rho]),
-            machine.coefficients[used][None, :], _vectors(run, machine.samples[used]),
-        )  # fmt: skip
+        p, kernel, k = run.parameters, run.kernel, len(self.classes)
+        rho = np.array([0.0 - machine.intercept for machine in self.machines], np.float64)
+        if not p.is_classifier:
+            if p.svm_type == "one_class":
+                # Free support vectors lie on the boundary; a step well below the tolerance makes them inliers
+                # whatever program adds up their decision values, and in whatever order.
+                rho -= _BOUNDARY_SHARE * np.maximum(p.tolerance, _ROUNDED_VALUES * np.abs(rho))
+            model = assemble(kernel, run.X, self.machines, run.places)
+            return LibsvmModel(p.svm_type, kernel, rho, model.coefficients, _vectors(run, model.support))
+        codes, order = np.zeros(len(run.y), np.int64), np.zeros(len(run.y), np.int64)
+        order[np.concatenate(self.classes)] = np.arange(len(self.samples))
+        for code, members in enumerate(self.classes):
+            codes[members] = code
+        support, coefficients = np.empty(0, np.int64), np.empty((0, 0))
+        if self.trainings:
+            model = assemble(kernel, run.X, self.machines, run.places, order)
+            support, coefficients = model.support, by_opponent(model.coefficients, codes[model.support], k)
+        n_support = np.bincount(codes[support], minlength=k).astype(np.int64)
+        return LibsvmModel(p.svm_type, kernel, rho, coefficients, _vectors(run, support), self.labels, n_support)
 
 
 def _vectors(run: Run, places: Index) -> Any:
@@ -222,30 +216,27 @@ def folds_of(labels: NDArray[np.int64] | None, n: int, n_folds: int, random: Gli
     return plain_folds(n, n_folds, random)
 
 
-def plan(run: Run, samples: Index, random: GlibcRandom) -> Plan:
+def plan_model(run: Run, samples: Index, random: GlibcRandom) -> ModelPlan:
     """Plan the training of one model on some of the samples, in their order."""
     if run.parameters.is_classifier:
         return _plan_classes(run, samples, random)
-    job = _single_job(run, samples)
-    result = Plan(samples, [job])
+    result = ModelPlan(samples, [_single(run, samples)])
     if run.parameters.is_regression and run.parameters.probability:
-        folds = plain_folds(len(samples), min(N_PROBABILITY_FOLDS, len(samples)), random)
-        result.held_out = [
-            [HeldOut(samples[at], at, _single_job(run, samples[_without(at, folds)])) for at in folds]
-        ]
+        folds = plain_folds(len(samples), min(N_FOLDS, len(samples)), random)
+        result.held_out = [[HeldOut(samples[at], at, _single(run, samples[_without(at, folds)])) for at in folds]]
     return result
 
 
-def _single_job(run: Run, samples: Index) -> Job:
+def _single(run: Run, samples: Index) -> Training:
     samples = np.sort(samples)
     p, y, n = run.parameters, run.y[samples], len(samples)
     if p.svm_type == "one_class":
-        return Job(Task(samples, one_class(n, p.nu)), (1.0, 1.0))
+        return Training(Task(samples, one_class(n, p.nu)), (1.0, 1.0))
     problem = epsilon_svr(y, p.cost, p.epsilon) if p.svm_type == "epsilon_svr" else nu_svr(y, p.cost, p.nu)
-    return Job(Task(samples, problem), (p.cost, p.cost))
+    return Training(Task(samples, problem), (p.cost, p.cost))
 
 
-def _plan_classes(run: Run, samples: Index, random: GlibcRandom) -> Plan:
+def _plan_classes(run: Run, samples: Index, random: GlibcRandom) -> ModelPlan:
     p = run.parameters
     labels, members = group_classes(run.labels[samples])
     classes = [samples[places] for places in members]
@@ -254,38 +245,38 @@ def _plan_classes(run: Run, samples: Index, random: GlibcRandom) -> Plan:
         if label in weights:
             weights[label] *= weight
     costs = [p.cost * weights[label] for label in labels.tolist()]
-    result = Plan(samples, [], classes, labels)
+    result = ModelPlan(samples, [], classes, labels)
     for i, j in pairs_of(len(classes)):
         pair = np.concatenate([classes[i], classes[j]])
         signs = np.repeat([1.0, -1.0], [len(classes[i]), len(classes[j])])
         result.signs.append(signs)
         if p.probability:
-            result.held_out.append(_calibration_jobs(run, pair, signs, (costs[i], costs[j]), random))
-        result.jobs.append(_two_class_job(run, pair, signs, (costs[i], costs[j])))
+            result.held_out.append(_calibrating(run, pair, signs, (costs[i], costs[j]), random))
+        result.trainings.append(_two_class(run, pair, signs, (costs[i], costs[j])))
     return result
 
 
-def _two_class_job(run: Run, samples: Index, signs: Vector, costs: tuple[float, float]) -> Job:
+def _two_class(run: Run, samples: Index, signs: Vector, costs: tuple[float, float]) -> Training:
     order = np.argsort(samples)  # the solver wants samples in the order of the Gram matrix
     samples, signs = samples[order], signs[order]
     if run.parameters.svm_type == "nu_svc":
-        return Job(Task(samples, _filled_nu_svc(signs, run.parameters.nu), divide=True), (1.0, 1.0))
-    return Job(Task(samples, c_svc(signs, 1.0, np.where(signs > 0, *costs))), costs)
+        return Training(Task(samples, _filled_nu_svc(signs, run.parameters.nu), divide=True), (1.0, 1.0))
+    return Training(Task(samples, c_svc(signs, 1.0, np.where(signs > 0, *costs))), costs)
 
 
-def _calibration_jobs(
+def _calibrating(
     run: Run, samples: Index, signs: Vector, costs: tuple[float, float], random: GlibcRandom
 ) -> list[HeldOut]:
-    folds = plain_folds(len(samples), N_PROBABILITY_FOLDS, random)
+    folds = plain_folds(len(samples), N_FOLDS, random)
     parts = []
     for at in folds:
         rest = _without(at, folds)
         sides = signs[rest]
         if len(rest) and abs(sides.sum()) < len(rest):
-            job: Job | float = _two_class_job(run, samples[rest], sides, costs)
+            training: Training | float = _two_class(run, samples[rest], sides, costs)
         else:
-            job = float(np.sign(sides.sum()))  # LIBSVM's values where one side is missing, or both are
-        parts.append(HeldOut(samples[at], at, job))
+            training = float(np.sign(sides.sum()))  # LIBSVM's values where one side is missing, or both are
+        parts.append(HeldOut(samples[at], at, training))
     return parts
 
 
@@ -311,11 +302,11 @@ def _filled_nu_svc(signs: Vector, nu: float) -> DualProblem:
         return DualProblem(np.zeros(len(signs)), lo, hi, group, sums, len(signs), start)
 
 
-def solve_all(run: Run, jobs: Sequence[Job], watch: Watch, tol: float) -> None:
-    """Train every job to the tolerance."""
-    p, tasks = run.parameters, [job.task for job in jobs]
+def train_all(run: Run, trainings: Sequence[Training], watch: Watch, tol: float) -> None:
+    """Train every machine to the tolerance."""
+    p, tasks = run.parameters, [training.task for training in trainings]
     gram = Gram(run.X, run.kernel, cache_bytes=p.cache_bytes, threads=p.threads)
     trainer = Trainer(gram, Settings(solver=p.solver, tol=tol, shrinking=bool(p.shrinking)), watch)
     trainer.prepare(tasks)
-    for job, machine in zip(jobs, trainer.train(tasks), strict=True):
-        job._machine = machine
+    for training, machine in zip(trainings, trainer.train(tasks), strict=True):
+        training._machine = machine

@@ -6,21 +6,27 @@ import sys
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hinge.arrays import Vector
-from hinge.cli.machines import HeldOut, Job, Plan, Run
-from hinge.io.models.libsvm_model import LibsvmModel, pairs_of
-from hinge.training.probability import N_MARKS, coupling_matrix, density_marks, fit_sigmoid, laplace_scale, sigmoid
+from hinge.cli.machines import HeldOut, ModelPlan, Run, Training
+from hinge.io.models.libsvm_model import LibsvmModel
+from hinge.training.multiclass import count_votes
+from hinge.training.probability import (
+    LEAST_NORMAL,
+    N_MARKS,
+    coupling_matrix,
+    density_marks,
+    fit_sigmoid,
+    laplace_scale,
+    sigmoid,
+)
 
 # Coupling stops at this accuracy, divided by the number of classes.
 _COUPLING_TOLERANCE = 0.005
 _LEAST_ITERATIONS = 100
 
-_LEAST_NORMAL = 0.001
 
-
-def calibrated(model: LibsvmModel, plan: Plan, run: Run) -> LibsvmModel:
+def calibrated(model: LibsvmModel, plan: ModelPlan, run: Run) -> LibsvmModel:
     """Return the model with what ``-b 1`` adds to it."""
     if not run.parameters.probability:
         return model
@@ -41,15 +47,15 @@ def calibrated(model: LibsvmModel, plan: Plan, run: Run) -> LibsvmModel:
 def _decisions(parts: list[HeldOut], n: int, run: Run) -> Vector:
     decisions = np.empty(n)
     for part in parts:
-        if isinstance(part.job, Job):
-            decisions[part.at] = run.decide(part.job.machine, part.queries)
+        if isinstance(part.training, Training):
+            decisions[part.at] = run.decide([part.training.machine], part.queries)[:, 0]
         else:
-            decisions[part.at] = part.job
+            decisions[part.at] = part.training
     return decisions
 
 
-def _marks(plan: Plan, run: Run) -> Vector | None:
-    decisions = run.decide(plan.jobs[0].machine, plan.samples)
+def _marks(plan: ModelPlan, run: Run) -> Vector | None:
+    decisions = run.decide(plan.machines, plan.samples)[:, 0]
     n_low = np.count_nonzero(decisions < 0)
     half = N_MARKS // 2
     if min(n_low, len(decisions) - n_low) < half:
@@ -126,19 +132,7 @@ def _coupling_round(Q: Vector, p: Vector, Qp: Vector, pQp: Vector) -> Vector:
 def normal_probability(marks: Vector, decisions: Vector) -> Vector:
     """Return P(normal) of one class by LIBSVM's table of density marks."""
     levels = np.clip(np.searchsorted(marks, decisions, side="right"), 1, N_MARKS - 1) / N_MARKS
-    return np.where(
-        decisions < marks[0], _LEAST_NORMAL, np.where(decisions > marks[-1], 1 - _LEAST_NORMAL, levels)
-    )
-
-
-def vote(decisions: Vector, k: int) -> NDArray[np.intp]:
-    """Return the number of the class with most votes; of several, the first."""
-    votes = np.zeros((len(decisions), k), np.int64)
-    for column, (i, j) in enumerate(pairs_of(k)):
-        wins = decisions[:, column] > 0
-        votes[:, i] += wins
-        votes[:, j] += ~wins
-    return np.argmax(votes, axis=1)
+    return np.where(decisions < marks[0], LEAST_NORMAL, np.where(decisions > marks[-1], 1 - LEAST_NORMAL, levels))
 
 
 def predict(model: LibsvmModel, decisions: Vector, with_probabilities: bool = False) -> Vector:
@@ -151,5 +145,5 @@ def predict(model: LibsvmModel, decisions: Vector, with_probabilities: bool = Fa
     if with_probabilities:
         codes = np.argmax(class_probabilities(model, decisions), axis=1)
     else:
-        codes = vote(decisions, model.n_classes)
+        codes = np.argmax(count_votes(decisions, model.n_classes), axis=1)  # of several, the first
     return model.labels[codes].astype(np.float64)

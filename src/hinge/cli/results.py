@@ -7,29 +7,29 @@ from typing import Any
 import numpy as np
 
 from hinge.arrays import Vector
-from hinge.cli.machines import Job, Plan, Run
+from hinge.cli.machines import ModelPlan, Run, Training
 from hinge.io.models.libsvm_model import LibsvmModel
 from hinge.training.machine import half_margin
 
-# A dot for every so many iterations, or for as many as there are samples.
+# Iterations for each dot, or the number of samples where that is less.
 _DOT = 1000
 
 
-def plan_lines(part: Plan, model: LibsvmModel, run: Run) -> list[str]:
+def plan_lines(plan: ModelPlan, model: LibsvmModel, run: Run) -> list[str]:
     """Return what ``svm-train`` prints while it trains one model."""
     lines = []
     is_classifier = model.is_classifier
     if is_classifier and model.n_classes == 1:
         lines.append("WARNING: training data in only one class. See README for details.")
-    for k, job in enumerate(part.jobs):
-        for held_out in part.held_out[k] if part.held_out else []:
-            if isinstance(held_out.job, Job):
-                lines += job_lines(held_out.job, run)
+    for k, training in enumerate(plan.trainings):
+        for held_out in plan.held_out[k] if plan.held_out else []:
+            if isinstance(held_out.training, Training):
+                lines += training_lines(held_out.training, run)
                 if is_classifier:
-                    lines.append(f"Total nSV = {np.count_nonzero(held_out.job.machine.coefficients)}")
+                    lines.append(f"Total nSV = {np.count_nonzero(held_out.training.machine.coefficients)}")
         if model.is_regression and model.prob_a is not None:
             lines += noise_lines(float(model.prob_a[0]), "sigma= ")
-        lines += job_lines(job, run)
+        lines += training_lines(training, run)
     if is_classifier:
         lines.append(f"Total nSV = {model.coefficients.shape[1]}")
     return lines
@@ -43,9 +43,9 @@ def noise_lines(sigma: float, name: str) -> list[str]:
     ]
 
 
-def job_lines(job: Job, run: Run) -> list[str]:
+def training_lines(training: Training, run: Run) -> list[str]:
     """Return the lines about one machine: progress, iterations, objective, rho, support vectors."""
-    machine, problem = job.machine, job.task.problem
+    machine, problem = training.machine, training.task.problem
     solution, n = machine.solution, problem.n_samples
     svm_type = run.parameters.svm_type
     dots = "." * (solution.report.iterations // min(max(n, 1), _DOT))
@@ -56,8 +56,8 @@ def job_lines(job: Job, run: Run) -> list[str]:
         half_width = half_margin(solution)
         scale = half_width if half_width > 0 else 1.0
         lines.append(f"C = {1 / scale:f}")
-    elif svm_type == "epsilon_svr" or (svm_type == "c_svc" and job.costs[0] == job.costs[1]):
-        lines.append(f"nu = {total / (job.costs[0] * n) if job.costs[0] else 0.0:f}")
+    elif svm_type == "epsilon_svr" or (svm_type == "c_svc" and training.costs[0] == training.costs[1]):
+        lines.append(f"nu = {total / (training.costs[0] * n) if training.costs[0] else 0.0:f}")
     elif svm_type == "nu_svr":
         upper, lower = solution.multipliers
         lines.append(f"epsilon = {float(upper - lower) / 2:f}")

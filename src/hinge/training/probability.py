@@ -31,8 +31,8 @@ N_MARKS = 10
 # Decisions of margin vectors are zero up to rounding; this share of the largest decision counts as rounding.
 _ROUNDING = 1e-8
 
-# P(normal) beyond the outermost marks.
-_LEAST_NORMAL = 0.001
+#: P(normal) below the lowest mark, and P(outlier) above the highest (LIBSVM).
+LEAST_NORMAL = 0.001
 
 # Residuals beyond this many standard deviations do not count as noise (LIBSVM).
 _OUTLIER = 5.0
@@ -291,7 +291,7 @@ def normality(decisions: Vector, marks: Vector) -> Vector:
     near = _ROUNDING * float(np.abs(marks).max())
     p = (np.interp(decisions - near, marks, levels) + np.interp(decisions + near, marks, levels)) / 2
     p = np.where(decisions < 0, np.minimum(p, np.nextafter(0.5, 0)), np.maximum(p, 0.5))
-    return np.clip(p, _LEAST_NORMAL, 1 - _LEAST_NORMAL)
+    return np.clip(p, LEAST_NORMAL, 1 - LEAST_NORMAL)
 
 
 # ---------------------------------------------------------------------- regression

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from hinge.arrays import Index, Vector
+from hinge.arrays import Index
 from hinge.cli.data import Samples, default_model_name, leave, read_samples
 from hinge.cli.folds import GlibcRandom
-from hinge.cli.machines import Job, Plan, Run, folds_of, plan, solve_all
+from hinge.cli.machines import ModelPlan, Run, Training, folds_of, plan_model, train_all
 from hinge.cli.options import EXIT_FAILURE, EXIT_OK, Parsed
 from hinge.cli.parameters import Parameters
 from hinge.cli.probabilities import calibrated, predict
@@ -24,7 +24,7 @@ from hinge.cli.tables import TRAIN
 from hinge.io import atomic_write, write_libsvm_model
 from hinge.report import Status
 from hinge.runtime.interrupt import catching, within
-from hinge.training.machine import assemble, is_flat
+from hinge.training.machine import is_flat
 from hinge.training.progress import Listener, Watch
 
 _LEAST_FOLDS = 2
@@ -55,7 +55,9 @@ class _Session:
 
     def __init__(self, parsed: Parsed, parameters: Parameters, samples: Samples) -> None:
         self.parsed, self.samples = parsed, samples
-        self.shared = _run_of(parameters, samples)
+        kernel = parameters.kernel(samples.max_index)
+        X = samples.training_data(kernel)
+        self.shared = Run(parameters, samples.rows, X, samples.y, samples.labels(), kernel)
         self.started = time.perf_counter()
         self.figures: dict[str, Any] = {}
 
@@ -63,19 +65,19 @@ class _Session:
         random = GlibcRandom()
         n_folds = self.parsed["folds"]
         if n_folds is None:
-            plans = [plan(self.shared, np.arange(self.samples.n, dtype=np.int64), random)]
+            plans = [plan_model(self.shared, np.arange(self.samples.n, dtype=np.int64), random)]
             folds: list[Index] = []
         else:
             folds = self._folds(n_folds, random)
             everyone = [np.concatenate(folds[:f] + folds[f + 1 :]) for f in range(len(folds))]
-            plans = [plan(self.shared, rest, random) for rest in everyone]
+            plans = [plan_model(self.shared, rest, random) for rest in everyone]
         self._warn_of_weights(plans)
-        jobs = [job for part in plans for job in part.all_jobs]
+        trainings = [training for plan in plans for training in plan.all_trainings]
         parameters = self.shared.parameters
-        if not self._solve(jobs, parameters.validation_tolerance if folds else parameters.tolerance):
+        if not self._solve(trainings, parameters.validation_tolerance if folds else parameters.tolerance):
             return EXIT_FAILURE
         code = self._cross_validate(plans, folds) if folds else self._save(plans[0])
-        self._write_report(jobs)
+        self._write_report(trainings)
         return code
 
     def _folds(self, n_folds: int, random: GlibcRandom) -> list[Index]:
@@ -89,17 +91,17 @@ class _Session:
             n_folds = n
         return folds_of(self.shared.labels if self.shared.parameters.is_classifier else None, n, n_folds, random)
 
-    def _warn_of_weights(self, plans: Sequence[Plan]) -> None:
+    def _warn_of_weights(self, plans: Sequence[ModelPlan]) -> None:
         if not self.shared.parameters.is_classifier:
             return
-        for part in plans:
+        for plan in plans:
             for label, _ in self.shared.parameters.weights:
-                if label not in part.class_labels:
+                if label not in plan.labels:
                     print(f"WARNING: class label {label} specified in weight is not found", file=sys.stderr)
 
-    def _solve(self, jobs: Sequence[Job], tol: float) -> bool:
+    def _solve(self, trainings: Sequence[Training], tol: float) -> bool:
         """Train all machines; return whether to go on."""
-        if not jobs:
+        if not trainings:
             return True
         listeners: list[Listener] = []
         if sys.stderr.isatty() and not self.parsed["quiet"]:
@@ -108,31 +110,28 @@ class _Session:
             listeners.append(BarListener())
         try:
             with catching(), within(self.parsed["time-limit"]):
-                solve_all(self.shared, jobs, Watch(listeners, len(jobs)), tol)
+                train_all(self.shared, trainings, Watch(listeners, len(trainings)), tol)
         except KeyboardInterrupt:
             print("interrupted: nothing was written", file=sys.stderr)
             return False
         finally:
             for listener in listeners:
                 listener.close()
-        self._warn_of_limits(jobs)
-        self._warn_of_margins(jobs)
+        self._warn_of_limits(trainings)
+        self._warn_of_margins(trainings)
         return True
 
-    def _warn_of_limits(self, jobs: Sequence[Job]) -> None:
-        reports = [job.machine.solution.report for job in jobs]
+    def _warn_of_limits(self, trainings: Sequence[Training]) -> None:
+        reports = [training.machine.solution.report for training in trainings]
         late = [report for report in reports if not report.converged]
         if any(report.status is Status.ITERATION_LIMIT for report in late):
             print("\nWARNING: reaching max number of iterations", file=sys.stderr)
         elif late:
-            worst = late[0]
-            print(
-                f"WARNING: {len(late)} of {len(jobs)} machines did not converge ({worst.status}): {worst.message}",
-                file=sys.stderr,
-            )
+            told = f"({late[0].status}): {late[0].message}"
+            print(f"WARNING: {len(late)} of {len(reports)} machines did not converge {told}", file=sys.stderr)
 
-    def _warn_of_margins(self, jobs: Sequence[Job]) -> None:
-        scaled = [job.machine.solution for job in jobs if job.task.divide]
+    def _warn_of_margins(self, trainings: Sequence[Training]) -> None:
+        scaled = [training.machine.solution for training in trainings if training.task.divide]
         n_flat = sum(is_flat(solution) for solution in scaled)
         if n_flat:
             print(
@@ -145,10 +144,10 @@ class _Session:
         if not self.parsed["quiet"]:
             print("\n".join(lines), flush=True)
 
-    def _save(self, whole: Plan) -> int:
+    def _save(self, whole: ModelPlan) -> int:
         model = calibrated(whole.finish(self.shared), whole, self.shared)
         path = self.parsed.files[1] if len(self.parsed.files) > 1 else default_model_name(self.parsed.files[0])
-        if _took_no_step(whole.jobs) and os.path.isfile(path) and not self.parsed["force"]:
+        if _took_no_step(whole.trainings) and os.path.isfile(path) and not self.parsed["force"]:
             leave(f"{path} was not replaced: the time was up before the first step. Give more time, or --force")
         digits = _FULL_DIGITS if self.parsed["full-precision"] else _LIBSVM_DIGITS
         try:
@@ -160,13 +159,13 @@ class _Session:
         self.figures |= {"model_file": path, "total_sv": int(model.coefficients.shape[1])}
         return EXIT_OK
 
-    def _cross_validate(self, plans: Sequence[Plan], folds: Sequence[Index]) -> int:
+    def _cross_validate(self, plans: Sequence[ModelPlan], folds: Sequence[Index]) -> int:
         run = self.shared
         predictions = np.empty(self.samples.n)
-        for part, fold in zip(plans, folds, strict=True):
-            model = calibrated(part.finish(run), part, run)
-            self._info(plan_lines(part, model, run))
-            decisions = _decisions(part, run, fold)
+        for plan, fold in zip(plans, folds, strict=True):
+            model = calibrated(plan.finish(run), plan, run)
+            self._info(plan_lines(plan, model, run))
+            decisions = run.decide(plan.machines, fold)
             by_probability = bool(run.parameters.probability) and model.is_classifier
             predictions[fold] = predict(model, decisions, by_probability)
         lines, scores = cross_validation_lines(run.parameters.is_regression, self.samples.y, predictions)
@@ -174,11 +173,11 @@ class _Session:
         self.figures |= scores
         return EXIT_OK
 
-    def _write_report(self, jobs: Sequence[Job]) -> None:
+    def _write_report(self, trainings: Sequence[Training]) -> None:
         path = self.parsed["report"]
         if path is None:
             return
-        reports = [job.machine.solution.report.as_dict() for job in jobs]
+        reports = [training.machine.solution.report.as_dict() for training in trainings]
         figures = {
             "data_file": self.parsed.files[0],
             "n_samples": self.samples.n,
@@ -197,25 +196,11 @@ class _Session:
             leave(f"cannot write the report to {path}: {error.strerror or error}")
 
 
-def _took_no_step(jobs: Sequence[Job]) -> bool:
+def _took_no_step(trainings: Sequence[Training]) -> bool:
     """Whether all machines are where they started, although some should have gone on."""
-    reports = [job.machine.solution.report for job in jobs]
+    reports = [training.machine.solution.report for training in trainings]
     has_moved = any(report.iterations or report.outer_steps for report in reports)
     return not has_moved and not all(report.converged for report in reports)
-
-
-def _run_of(parameters: Parameters, samples: Samples) -> Run:
-    kernel = parameters.kernel(samples.max_index)
-    return Run(parameters, samples.rows, samples.training_data(kernel), samples.y, samples.labels(), kernel)
-
-
-def _decisions(part: Plan, run: Run, queries: Index) -> Vector:
-    """Return what the machines of a plan say of some samples, one column a pair."""
-    if not part.jobs:
-        return np.empty((len(queries), 0))
-    everyone = np.arange(len(run.y), dtype=np.int64)
-    model = assemble(run.kernel, run.X, [job.machine for job in part.jobs], everyone)
-    return run.decide_model(model, queries)
 
 
 def _plain(value: Any) -> Any:
