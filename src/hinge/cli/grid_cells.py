@@ -116,7 +116,7 @@ def share(search: SharedSearch, strategy: str) -> list[Cell]:
     else:
         names = sorted({name for candidate in candidates for name in candidate})
         axes = {name: sorted({candidate[name] for candidate in candidates}) for name in names}
-        refine(search.evaluate, search.job, axes, "score", None)
+        refine(search.evaluate, search.job, axes, "score")
     return search.cells
 
 

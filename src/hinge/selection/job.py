@@ -2,7 +2,7 @@
 
 A *cell* is one candidate (one setting of the parameters) with the scores of all its folds. A *unit* is a list of
 cells with the same kernel: they share every kernel value, and each starts from its neighbour's solution. Jobs,
-units and cells are plain values: they can be pickled, sent to other machines and written to files.
+units and cells are plain values: they can be pickled, sent to other computers and written to files.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hinge.estimators.base import KernelMachine
 from hinge.kernel.kernels import kind_of
-from hinge.report import Report, Status
+from hinge.report import Report
 
 T = TypeVar("T")
 
@@ -129,14 +129,6 @@ class Cell:
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON if the parameters are."""
         return {**asdict(self), "reports": [None if r is None else r.as_dict() for r in self.reports]}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Cell:
-        """Return the cell that `as_dict` was called on."""
-        reports = [
-            None if r is None else Report(**{**r, "status": Status(r["status"])}) for r in values["reports"]
-        ]
-        return cls(**{**values, "reports": reports})
 
 
 def plan(estimator: KernelMachine, candidates: Iterable[Mapping[str, Any]]) -> list[Unit]:

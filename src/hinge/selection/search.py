@@ -192,7 +192,7 @@ class GridSearch(BaseSearchCV):  # type: ignore[misc]
             return [rounds[-1].cells[index] for index in range(len(candidates))]
 
         try:
-            cells, columns = STRATEGIES[self.strategy](evaluate, job, self.param_grid, metric, self.refit)
+            cells, columns = STRATEGIES[self.strategy](evaluate, job, self.param_grid, metric)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(self._keep(rounds, metric, scorer)) from None
         self._warn_of_failures(cells)

@@ -18,23 +18,23 @@ from hinge.selection.job import Cell, Job, Split
 Evaluate = Callable[[Job, Sequence[dict[str, Any]]], list[Cell]]
 Found = tuple[list[Cell], dict[str, Any]]
 
-# Successive halving keeps one candidate in so many, and gives it so many times the samples.
+# Successive halving keeps one candidate in this many, and gives it this many times the samples.
 _FACTOR = 3
 
 # The fewest samples of a class, and of all, in a training fold of the first round.
 _FEWEST_OF_CLASS = 2
 _FEWEST = 30
 
-# The coarse grid of a refinement takes every so many values of a list.
+# The coarse grid of a refinement takes one value of a list in this many.
 _STRIDE = 4
 
 
-def exhaustive(evaluate: Evaluate, job: Job, param_grid: Any, metric: Any, refit: Any) -> Found:
+def exhaustive(evaluate: Evaluate, job: Job, param_grid: Any, metric: Any) -> Found:
     """Evaluate every candidate on all samples."""
     return evaluate(job, list(ParameterGrid(param_grid))), {}
 
 
-def halving(evaluate: Evaluate, job: Job, param_grid: Any, metric: Any, refit: Any) -> Found:
+def halving(evaluate: Evaluate, job: Job, param_grid: Any, metric: Any) -> Found:
     """Evaluate all candidates on few samples, the best third of them on three times as many, and so on.
 
     The last round uses all samples. Within a fold the samples of a round contain those of the round before.
@@ -54,11 +54,11 @@ def halving(evaluate: Evaluate, job: Job, param_grid: Any, metric: Any, refit: A
         columns["n_resources"].extend([n_samples(part)] * len(found))
         if number < len(shares) - 1:
             n_kept = max(-(-len(candidates) // _FACTOR), 1)
-            candidates = [candidates[k] for k in np.sort(_ranking(found, metric, refit)[:n_kept])]
+            candidates = [candidates[k] for k in np.sort(_ranking(found, metric)[:n_kept])]
     return cells, columns
 
 
-def refine(evaluate: Evaluate, job: Job, param_grid: Any, metric: Any, refit: Any) -> Found:
+def refine(evaluate: Evaluate, job: Job, param_grid: Any, metric: Any) -> Found:
     """Evaluate a coarse grid, then ever finer ones around the best candidate, until its neighbours are known.
 
     Lists of numbers are axes along which neighbours have similar scores; every value of the other lists is part
@@ -67,7 +67,7 @@ def refine(evaluate: Evaluate, job: Job, param_grid: Any, metric: Any, refit: An
     cells: list[Cell] = []
     rounds: list[int] = []
     for grid in [param_grid] if isinstance(param_grid, Mapping) else param_grid:
-        _refine_one(lambda candidates: evaluate(job, candidates), grid, metric, refit, cells, rounds)
+        _refine_one(lambda candidates: evaluate(job, candidates), grid, metric, cells, rounds)
     return cells, {"iter": rounds, "n_resources": [n_samples(job)] * len(cells)}
 
 
@@ -75,7 +75,6 @@ def _refine_one(
     evaluate: Callable[[list[dict[str, Any]]], list[Cell]],
     grid: Mapping[str, Sequence[Any]],
     metric: Any,
-    refit: Any,
     cells: list[Cell],
     rounds: list[int],
 ) -> None:
@@ -93,7 +92,7 @@ def _refine_one(
         if stride == 1 and not wanted:
             return
         places = list(known)
-        best = places[_ranking([known[p] for p in places], metric, refit)[0]]
+        best = places[_ranking([known[p] for p in places], metric)[0]]
         stride, number = max(stride // 2, 1), number + 1
         points = set(product(*(_around(k, axis, stride) for k, axis in zip(best, axes, strict=True))))
 
@@ -112,8 +111,8 @@ def _around(k: int, axis: tuple[list[Any], bool], stride: int) -> list[int]:
     return [j for j in (k - stride, k, k + stride) if 0 <= j < len(values)] if is_number else [k]
 
 
-def _ranking(cells: Sequence[Cell], metric: Any, refit: Any) -> Index:
-    """Places of the cells, best first. A callable ``refit`` has no ranking; then the first metric decides."""
+def _ranking(cells: Sequence[Cell], metric: Any) -> Index:
+    """Places of the cells, best first, by the metric that `refit` names; where it names none, by the first."""
     name = metric if metric in cells[0].test_scores else next(iter(cells[0].test_scores))
     means = np.array([np.mean(cell.test_scores[name]) for cell in cells])
     return np.argsort(-np.nan_to_num(means, nan=-np.inf), kind="stable")
@@ -159,7 +158,7 @@ def _length(X: Any) -> int:
     return X.shape[0] if hasattr(X, "shape") else len(X)
 
 
-STRATEGIES: dict[str, Callable[[Evaluate, Job, Any, Any, Any], Found]] = {
+STRATEGIES: dict[str, Callable[[Evaluate, Job, Any, Any], Found]] = {
     "exhaustive": exhaustive,
     "halving": halving,
     "refine": refine,
