@@ -138,3 +138,56 @@ def test_an_arrow_against_the_page_is_found(tmp_path, statement):
 def test_a_cycle_is_found():
     assert cycles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == ["b", "c"]
     assert cycles({"a": {"b"}, "b": {"c"}, "c": set()}) == []
+
+
+# Functions with more than sixty lines of code or more than seven parameters, and why.
+_API = "scikit-learn's parameters, each by its name"
+_MEND = "to be mended: arrays that should travel in a NamedTuple, or a page that should be several functions"
+LARGE = {
+    "estimators.nu_svc.__init__": _API,
+    "estimators.one_class.__init__": _API,
+    "estimators.regression.__init__": _API,
+    "estimators.svc.__init__": _API,
+    "selection.search.__init__": _API,
+    "selection.validation.cross_validate": _API,
+    "selection.plot.plot_scores": "options of a picture, each by its name",
+    "lab.race.race": "options of a race, each by its name",
+    **dict.fromkeys(
+        (
+            "data.products.sparse_differences", "data.products.sparse_differences_one_by_one",
+            "io.svmlight.parse.parse_block", "kernel.sharp._compare", "kernel.sharp._project",
+            "lab.algorithms.coordinate_ascent._sweep", "lab.algorithms.gain_rows._steps",
+            "lab.algorithms.gradient_projection._climb", "lab.algorithms.platt_steps._next_violator",
+            "lab.algorithms.platt_steps._joint_step", "lab.experiments.platt._series_section",
+            "solvers.pairs.pairwise._second_order", "solvers.pairs.pairwise._best_partner",
+            "solvers.pairs.pairwise._related_pair", "solvers.pairs.pairwise.optimise",
+            "solvers.weights.descent.sweep",
+        ),
+        _MEND,
+    ),
+}  # fmt: skip
+
+
+def large(name: str, text: str) -> set[str]:
+    """Functions of a module that are longer than a screen or take more than seven parameters."""
+    lines, found = text.splitlines(), set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first = node.body[1 if ast.get_docstring(node) and len(node.body) > 1 else 0]
+            code = [line for line in lines[first.lineno - 1 : node.end_lineno] if line.split("#")[0].strip()]
+            every = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
+            if len(code) > 60 or len([a for a in every if a.arg not in ("self", "cls")]) > 7:
+                found.add(f"{name.removeprefix('hinge.')}.{node.name}")
+    return found
+
+
+def test_functions_fit_a_screen_and_take_few_parameters():
+    real = modules(ROOT / "src").items()
+    found = set().union(*(large(name, path.read_text(encoding="utf-8")) for name, path in real))
+    assert found <= LARGE.keys()
+
+
+def test_a_large_function_is_found():
+    assert large("hinge.a", "def f(a, b, c, d, e, f, g, h): ...") == {"a.f"}
+    assert large("hinge.a", "def f():\n" + "    x = 1\n" * 61) == {"a.f"}
+    assert large("hinge.a", "def f(self, b, c, d, e, f, g, h):\n" + "    x = 1\n" * 60 + "    # why\n") == set()

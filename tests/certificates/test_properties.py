@@ -47,7 +47,7 @@ def test_solution_is_feasible_optimal_and_as_good_as_the_reference(solver, rule,
     shrinking = data.draw(st.booleans())
     settings = Settings(solver=solver, rule=rule, tol=TIGHT, time_limit=600, shrinking=shrinking, sizes=sizes)
     solution = solve(case.problem, gram, settings)
-    if rule == "mg" and solution.report.status == "stalled":  # seed 004, theorem 7: it may
+    if rule == "mg" and solution.report.status == "stalled":  # Glasmachers and Igel, theorem 7: it may
         assert_feasible(solution.beta, case.problem)
         assert violation(solution.beta, case.K, case.problem) > TIGHT
         return

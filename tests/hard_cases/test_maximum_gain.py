@@ -1,4 +1,4 @@
-"""Seed 004, section 3.3: four samples on which pure maximum gain gets stuck and the hybrid rule does not."""
+"""Glasmachers and Igel, section 3.3: four samples on which maximum gain gets stuck, not the hybrid rule."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Every algorithm reaches the dual of seed 004, table 2, on Spambase: 27,019.14.
+"""Every algorithm reaches the dual of Glasmachers and Igel, table 2, on Spambase: 27,019.14.
 
 Those that take long there are tried on a part of it, and on all of it when HINGE_SLOW is set. The method without
 a threshold has another problem to solve, and another optimum. The production solvers are tried in
@@ -78,7 +78,7 @@ def test_part_of_spambase(name, part):
 
 
 def test_more_rows_searched_means_fewer_steps(part):
-    """Seed 004, table 7: all cached rows need fewer steps than two."""
+    """Glasmachers and Igel, table 7: all cached rows need fewer steps than two."""
     X, y = part
     steps = [
         lab.get(name).solve(c_svc(y, C=50.0), Gram(X, KERNEL)).solution.report.iterations

@@ -1,4 +1,4 @@
-"""Block coordinate ascent: one block of variables after the other, in sweeps (the lecture notes, seed 003).
+"""Block coordinate ascent: one block of variables after the other, in sweeps (lecture notes on the dual).
 
 Idea. Optimise over a few variables at a time, all others held, and go round. Where a sum must be kept the
 smallest block is a pair: each variable in its turn, if it violates, moves together with the variable at the
@@ -158,7 +158,7 @@ ALGORITHMS = (
     laboratory(
         "coordinate-ascent",
         "Block coordinate ascent in sweeps",
-        "Lecture notes (seed 003), block coordinate ascent",
+        "Lecture notes on the dual of the SVM, block coordinate ascent",
         ANY_GROUPS,
         coordinate_ascent,
     ),

@@ -16,7 +16,7 @@ Who chooses the set, and its size q, make the named methods:
 
 Cost. q rows per set, computed or cached; the inner problem costs q² or, for the general QP solver, q³.
 
-When to use. SVM-light's where rows are dear and memory is short; large sets where a matrix product of many rows
+When to use. SVM-light's where rows are expensive and memory is short; large sets where a product of many rows
 is cheaper than the same rows one at a time. Production's `block` is this algorithm with sets of hundreds to
 thousands.
 """

@@ -13,7 +13,7 @@ violating pair steps in (section 2.4).
 Cost. A pass over n for each row searched and one for the step. A step computes at most one new row, since one
 of its variables had its row already.
 
-When to use. Two rows where kernel values are dear and the cache is small. One row saves half the search and
+When to use. Two rows where kernel values are expensive and the cache is small. One row saves half the search and
 pays with more steps; all rows give a bound on what any choice by gain could save (table 7), at a price that no
 saved step repays.
 

@@ -1,7 +1,7 @@
-"""Projected gradient ascent on the whole problem (the lecture notes, seed 003).
+"""Projected gradient ascent on the whole problem (lecture notes on the dual of the SVM).
 
 Idea. Go along the gradient and come back to the feasible set by the nearest point of it: for a box with sums
-that is ``clip(β − λ, lo, hi)`` with one λ a group. How far to go before projecting follows the last step
+that is ``clip(β − λ, lo, hi)`` with one λ per group. How far to go before projecting follows the last step
 (Barzilai & Borwein): with y = Ks the inverse curvatures sᵀs / sᵀy and sᵀy / yᵀy in turn (Dai & Fletcher). That
 is what makes the method usable, and it only works if the objective may rise now and then: the whole way to the
 projected point is taken unless that is no better than the worst of the last points, and then the best point of
@@ -79,7 +79,7 @@ ALGORITHMS = (
     laboratory(
         "projected-gradient",
         "Projected gradient ascent",
-        "Lecture notes (seed 003), standard solvers",
+        "Lecture notes on the dual of the SVM, standard solvers",
         ANY_GROUPS,
         projected_gradient,
     ),

@@ -23,7 +23,7 @@ from hinge.report import Status
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.state import State
 
-# The inverse is computed anew after so many changes by bordering, because each of them rounds.
+# The inverse is computed anew after this number of changes by bordering, because each of them rounds.
 _CHANGES_PER_INVERSE = 50
 
 # Curvature below this share of k(x, x) is none: such a move runs to a bound.

@@ -33,7 +33,7 @@ _WALL_FACTOR = 30.0
 #: Largest violation that runs may leave, unless a cell says otherwise.
 TOLERANCE = 1e-3
 
-# Up to so many kernel values the violation is computed again, in double precision, from β alone.
+# Up to this number of kernel values the violation is computed again, in double precision, from β alone.
 _CHECKED_VALUES = 1e8
 
 
