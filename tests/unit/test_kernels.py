@@ -73,7 +73,7 @@ def test_samples_of_zeros_and_of_every_size(name, store):
     X = np.round(np.random.default_rng(4).uniform(0, 2, size=(20, 5)), 1)
     X[3:6] = 0
     X[10:14] = X[6:10]
-    X[14:] *= 2.0**-62
+    X[14:] *= 2.0**-75
     for rows in (X, (X > 0).astype(float)):
         gram = Gram(store(rows), Kernel(name, gamma=0.3, coef0=0.5))
         expected = kernel_matrix(name, store(rows), store(rows), gamma=0.3, coef0=0.5)
