@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from hinge import Gram, Kernel
+from hinge.kernel.kernels import kind_of
 from reference import kernel_matrix
 from strategies import NAMED
 
@@ -159,3 +160,11 @@ def test_few_features_do_not_cancel(n_features):
     expected = kernel_matrix("rbf", X, X, gamma=8.0)
     np.testing.assert_allclose(gram.block(np.arange(40)), expected, atol=1e-5)
     np.testing.assert_array_equal(np.diag(gram.block(np.arange(40))), 1.0)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMED if kind_of(name).is_ratio])
+@pytest.mark.parametrize("size", [1e-300, 1e308])
+def test_norms_that_doubles_do_not_hold_are_refused(name, size):
+    X = np.array([[1.0, 0.5], [size, size / 2]])
+    with pytest.raises(ValueError, match=f"{name} kernel loses its norm, row 1"):
+        Gram(X, Kernel(name))
