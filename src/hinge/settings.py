@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-Solver = Literal["auto", "block", "smo"]
+Solver = Literal["auto", "block", "smo", "proximal", "descent"]
 Rule = Literal["second_order", "mvp", "mg", "hmg"]
 
 
@@ -84,9 +84,10 @@ class Settings:
 
     Parameters
     ----------
-    solver : {"auto", "block", "smo"}
-        ``"block"`` solves large working sets by matrix products; ``"smo"`` moves pairs; ``"auto"`` chooses,
-        and works on the weight vector of a linear kernel (the report then says ``"proximal"`` or ``"descent"``).
+    solver : {"auto", "block", "smo", "proximal", "descent"}
+        ``"block"`` solves large working sets by matrix products; ``"smo"`` moves pairs; ``"proximal"`` and
+        ``"descent"`` work on the weight vector of a linear kernel, all of it at once or one variable at a time;
+        ``"auto"`` chooses.
     rule : {"second_order", "mvp", "mg", "hmg"}
         Working-set rule of ``"smo"``.
     tol : float

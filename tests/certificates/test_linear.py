@@ -9,15 +9,16 @@ from hypothesis import strategies as st
 from hinge import Gram, Kernel, Settings, Sizes, certificate, solve
 from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
 from hinge.solvers.block.shrinking import ActiveSet
+from hinge.solvers.policies import Policy, Proximal
 from hinge.solvers.run import Run
 from hinge.solvers.state import State
-from hinge.solvers.weights import choose
+from hinge.solvers.weights.choose import weight_method
 from hinge.solvers.weights.proximal import proximal_steps
 from reference import assert_solved
 
 N = 400
 ALWAYS = Sizes(one_set=1)  # no problem is small enough to be solved by pair steps alone
-METHODS = {"proximal": 10**9, "descent": 0}  # up to how many features the proximal method is chosen
+METHODS = ("proximal", "descent")
 STORAGES = {
     "dense": np.asarray,
     "dense32": np.float32,
@@ -49,10 +50,8 @@ def data(n, d, seed):
 
 
 @pytest.fixture(params=METHODS)
-def method(request, monkeypatch):
-    """Let ``auto`` choose one of the two methods, whatever the problem's size."""
-    monkeypatch.setattr(choose, "_FEW_FEATURES", METHODS[request.param])
-    monkeypatch.setattr(choose, "_MANY_FEATURES", 0)
+def method(request):
+    """Ask for one of the two methods, whatever the problem's size."""
     return request.param
 
 
@@ -61,7 +60,9 @@ def method(request, monkeypatch):
 def test_every_formulation_and_storage(method, formulation, storage):
     X, y = data(N, 20, 0)
     problem = problem_of(formulation, y)
-    solution = solve(problem, Gram(STORAGES[storage](X), Kernel("linear")), Settings(tol=1e-4, sizes=ALWAYS))
+    solution = solve(
+        problem, Gram(STORAGES[storage](X), Kernel("linear")), Settings(solver=method, tol=1e-4, sizes=ALWAYS)
+    )
     assert solution.report.solver == method
     assert_solved(solution, problem, X @ X.T, 1e-4)
 
@@ -71,7 +72,7 @@ def test_no_kernel_value_is_needed(method, shrinking):
     X, y = data(N, 20, 1)
     gram = Gram(sp.csr_array(X), Kernel("linear"))
     problem = problem_of("c_svc", y)
-    solution = solve(problem, gram, Settings(shrinking=shrinking, sizes=ALWAYS))
+    solution = solve(problem, gram, Settings(solver=method, shrinking=shrinking, sizes=ALWAYS))
     assert_solved(solution, problem, X @ X.T, 1e-3)
     if method == "proximal":  # the descent may leave slow directions to block decomposition
         assert solution.report.kernel_evaluations == 0
@@ -79,7 +80,7 @@ def test_no_kernel_value_is_needed(method, shrinking):
 
 @given(
     formulation=st.sampled_from(FORMULATIONS),
-    name=st.sampled_from(sorted(METHODS)),
+    name=st.sampled_from(METHODS),
     n=st.integers(6, 60),
     d=st.integers(1, 30),
     C=st.sampled_from([1e-3, 1.0, 1e3]),
@@ -90,10 +91,7 @@ def test_agrees_with_the_certificate(formulation, name, n, d, C, seed):
     y[:2] = 1.0, -1.0
     problem = problem_of(formulation, np.resize([1.0, -1.0], n) if formulation == "nu_svc" else y, C)
     gram = Gram(X, Kernel("linear"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(choose, "_FEW_FEATURES", METHODS[name])
-        patch.setattr(choose, "_MANY_FEATURES", 0)
-        report = (solution := solve(problem, gram, Settings(tol=1e-3, sizes=ALWAYS))).report
+    report = (solution := solve(problem, gram, Settings(solver=name, tol=1e-3, sizes=ALWAYS))).report
     assert report.solver == name
     assert report.converged
     cert = certificate(problem, gram, solution.beta)
@@ -121,8 +119,8 @@ def test_a_part_of_a_problem_keeps_its_sums():
 def test_a_good_start_is_kept(method):
     X, y = data(N, 20, 3)
     problem, gram = problem_of("c_svc", y), Gram(X, Kernel("linear"))
-    beta = solve(problem, gram, Settings(tol=1e-6, sizes=ALWAYS)).beta
-    again = solve(problem, gram, Settings(tol=1e-3, start=beta, sizes=ALWAYS))
+    beta = solve(problem, gram, Settings(solver=method, tol=1e-6, sizes=ALWAYS)).beta
+    again = solve(problem, gram, Settings(solver=method, tol=1e-3, start=beta, sizes=ALWAYS))
     assert again.report.iterations == 0
     np.testing.assert_allclose(again.beta, beta, atol=1e-12)
 
@@ -131,7 +129,7 @@ def test_a_good_start_is_kept(method):
 def test_the_iteration_limit_holds(method, limit):
     X, y = data(N, 20, 4)
     problem, gram = problem_of("c_svc", y, C=100.0), Gram(X, Kernel("linear"))
-    solution = solve(problem, gram, Settings(tol=1e-9, max_iter=limit, sizes=ALWAYS))
+    solution = solve(problem, gram, Settings(solver=method, tol=1e-9, max_iter=limit, sizes=ALWAYS))
     assert solution.report.iterations <= limit
     cert = certificate(problem, gram, solution.beta)
     assert cert.box_error == 0
@@ -144,7 +142,9 @@ def test_a_callback_may_stop_it(method, calls):
     X, y = data(N, 20, 5)
     problem, gram = problem_of("c_svc", y, C=100.0), Gram(X, Kernel("linear"))
     seen = []
-    settings = Settings(tol=1e-9, callback=lambda p: seen.append(p) or len(seen) >= calls, sizes=ALWAYS)
+    settings = Settings(
+        solver=method, tol=1e-9, callback=lambda p: seen.append(p) or len(seen) >= calls, sizes=ALWAYS
+    )
     solution = solve(problem, gram, settings)
     assert str(solution.report.status) == "interrupted"
     assert len(seen) == calls
@@ -154,14 +154,14 @@ def test_a_callback_may_stop_it(method, calls):
     assert solution.report.violation == pytest.approx(cert.violation, rel=1e-3, abs=1e-6)
 
 
-def test_unbounded_variables_and_gaps_are_left_to_others(method):
+def test_unbounded_variables_and_gaps_are_left_to_others():
     X, y = data(N, 20, 6)
-    gram = Gram(X, Kernel("linear"))
-    hard = c_svc(np.where(y > 0, 1.0, -1.0), C=np.inf)
-    assert choose.weight_method(hard, gram, Settings()) is None
-    assert choose.weight_method(problem_of("c_svc", y), gram, Settings(gap_tol=1e-3)) is None
-    assert choose.weight_method(problem_of("c_svc", y), Gram(X, Kernel("rbf")), Settings()) is None
-    assert choose.weight_method(problem_of("c_svc", y), gram, Settings()) == method
+    gram, problem = Gram(X, Kernel("linear")), problem_of("c_svc", y)
+    assert weight_method(c_svc(np.where(y > 0, 1.0, -1.0), C=np.inf), gram, Settings()) is None
+    assert weight_method(problem, gram, Settings(gap_tol=1e-3)) is None
+    assert weight_method(problem, Gram(X, Kernel("rbf")), Settings()) is None
+    assert weight_method(problem, gram, Settings()) == "proximal"
+    assert weight_method(problem, Gram(np.tile(X, 50), Kernel("linear")), Settings()) == "descent"
 
 
 @pytest.mark.parametrize(("d", "chosen"), [(5, "proximal"), (600, "block"), (1200, "descent")])
@@ -174,3 +174,27 @@ def test_auto_chooses_by_the_number_of_features(d, chosen):
     assert solution.report.solver == chosen
     assert str(d) in solution.report.reason or chosen == "block"
     assert_solved(solution, problem, (X @ X.T).toarray(), 1e-3)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_problem_without_weights_is_refused(name):
+    X, y = data(30, 5, 8)
+    labels, settings = np.where(y > 0, 1.0, -1.0), Settings(solver=name)
+    with pytest.raises(ValueError, match="needs a linear kernel"):
+        solve(c_svc(labels, C=1.0), Gram(X, Kernel("rbf")), settings)
+    with pytest.raises(ValueError, match="bounded variables"):
+        solve(c_svc(labels, C=np.inf), Gram(X, Kernel("linear")), settings)
+
+
+def test_a_run_carries_its_policy():
+    X, y = data(N, 10, 2)
+    problem, gram = problem_of("c_svc", y), Gram(X, Kernel("linear"))
+    steps = []
+    for growth in (2.0, 16.0):
+        state = State(problem, gram, problem.start.copy(), problem.v.copy())
+        state.note_reference(np.zeros(N))
+        run = Run(Settings(), problem, gram.team, Policy(proximal=Proximal(growth=growth)))
+        proximal_steps(state, 1e-3, run)
+        assert state.violation() <= 1e-3
+        steps.append(run.outer_steps)
+    assert steps[0] > steps[1]

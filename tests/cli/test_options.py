@@ -8,7 +8,6 @@ import pytest
 from hinge.cli import COMMANDS
 from hinge.cli.options import Command, Option
 from hinge.cli.tables import PREDICT, TABLES, TRAIN
-from hinge.solvers import run
 
 
 def test_every_command_has_help(hinge):
@@ -142,13 +141,12 @@ def test_numbers_that_mean_nothing_are_refused(hinge, tmp_path, monkeypatch, wor
 
 
 @pytest.mark.parametrize("kind", ["binary", "three classes", "regression", "cross-validation"])
-def test_a_run_without_a_step_does_not_replace_a_model(hinge, tmp_path, monkeypatch, kind):
+def test_a_run_without_a_step_does_not_replace_a_model(hinge, tmp_path, kind):
     rows = [f"{k % (3 if kind == 'three classes' else 2)} 1:{k % 7} 2:{k % 5}" for k in range(200)]
     (tmp_path / "data").write_text("\n".join(rows) + "\n")
     model = tmp_path / "model"
     kinds = {"regression": ["-s", "3"], "cross-validation": ["-v", "2"]}
     words = ["train", "-q", *kinds.get(kind, []), "--time-limit", "1e-300", tmp_path / "data", model]
-    monkeypatch.setattr(run, "_LEAST_SECONDS", 0.0)  # the time is up at once
     if kind == "cross-validation":
         assert hinge(*words).code == 0
         assert not model.exists()

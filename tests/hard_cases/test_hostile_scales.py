@@ -10,6 +10,7 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -311,6 +312,16 @@ def _is_feasible(problem: DualProblem, beta: np.ndarray) -> bool:
         if abs(mine.sum() - wanted) > 1e-13 * np.abs(mine).sum():
             return False
     return True
+
+
+@pytest.mark.parametrize("seed", [30, 100863])
+def test_few_variables_take_few_steps(seed):
+    """Nine variables and four, of which no solver finds the optimum: what is tried is little."""
+    case = Hostile(seed)
+    machine, _ = _fit(case, case.problem(), case.gram())
+    assert machine.solution.report.status == "stalled"
+    assert machine.solution.report.iterations < 400_000
+    check(case)
 
 
 @given(st.integers(0, 2**31))

@@ -147,7 +147,7 @@ def test_a_stall_on_an_active_set_leaves_no_residual_behind(noise, monkeypatch):
         return stalls[-1]
 
     monkeypatch.setattr(State, "is_lost", stalls_once)
-    monkeypatch.setattr(conclusion, "_LAST_WORK_SECONDS", 0.0)  # as on large data: too late to make up for it
+    monkeypatch.setattr(conclusion, "GRACE_SECONDS", 0.0)  # as on large data: too late to make up for it
     solution = solve(problem, gram, Settings(solver="block"))
     assert any(stalls)
     assert solution.report.status == "converged"

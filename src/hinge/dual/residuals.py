@@ -12,8 +12,10 @@ from hinge.dual.problem import DualProblem
 from hinge.kernel.gram import Gram
 from hinge.kernel.rounding import UNIT
 
-# Residuals whose error may be larger than this share of the tolerance are computed to twice the digits.
-_ERROR_ALLOWED = 0.002
+# Rounding may leave a violation in doubt by this share of the tolerance. It is the difference of two residuals,
+# whose errors are sums of a few: where one may be more than a fifth of it, twice the digits are computed.
+NEGLIGIBLE = 0.01
+_ERROR_ALLOWED = NEGLIGIBLE / 5
 
 # What double-double arithmetic may take at one time; beyond that the doubt remains, and the report says so.
 _MOST_SHARP_SECONDS = 20.0

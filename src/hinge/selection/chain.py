@@ -28,7 +28,7 @@ from hinge.solvers import solve
 from hinge.solvers.active_set.free_set import NS_OF_CHANGE, FreeSet, layout_ns, residual_of
 from hinge.solvers.active_set.steps import subtract_image
 from hinge.solvers.conclusion import solution_at
-from hinge.solvers.exactness import is_within
+from hinge.solvers.exactness import is_within, sharper
 from hinge.solvers.pairs.pairwise import CONVERGED, SECOND_ORDER, STEP_LIMIT, optimise
 
 # Nanoseconds that a pair step takes for every variable.
@@ -55,9 +55,6 @@ _ROUNDING, _MOST_DRIFT = 4 * float(np.finfo(np.float64).eps), 1e-4
 
 # What the report says of how a problem was solved.
 _REASON = "a problem in a chain, on a kernel matrix in memory"
-
-# Aim below the tolerance, so that what rounding moves stays within it.
-_AIM, _AIM_OF_PAIRS = 0.5, 0.9
 
 
 @dataclass
@@ -139,7 +136,7 @@ class Chain:
             found = _concluded(problem, gram, _Point(last.beta, last.residual, 0.0), started)
             if is_within(found.report.violation, found.report.rounding, settings.tol):
                 return found
-        tol, tol_of_pairs = _AIM * settings.tol, _AIM_OF_PAIRS * settings.tol
+        tol = sharper(settings.tol)
         least = _LEAST * n**2
 
         def answer(method: str) -> Solution | None:
@@ -155,9 +152,7 @@ class Chain:
         point = self._begun(problem, kernel, gram, settings.tol)
         free_set: FreeSet | None = None
         for turn in range(_TURNS):
-            is_optimal, n_pairs = _pairs_on_matrix(
-                kernel, gram, problem, point, tol_of_pairs, int(by_pairs / (_PAIR * n))
-            )
+            is_optimal, n_pairs = _pairs_on_matrix(kernel, gram, problem, point, tol, int(by_pairs / (_PAIR * n)))
             steps += n_pairs
             if is_optimal:
                 self._free_set, self._cost, self._trial = None, _PAIR * n_pairs * n, _TRIAL
@@ -189,7 +184,7 @@ class Chain:
         old, solution = self.last
         return (
             _stays_feasible(solution.beta, old, problem)
-            and violation_of(problem, solution.beta, solution.residual) <= _AIM_OF_PAIRS * tol
+            and violation_of(problem, solution.beta, solution.residual) <= sharper(tol)
             and np.array_equal(old.v, problem.v)
             and np.array_equal(old.group, problem.group)
         )

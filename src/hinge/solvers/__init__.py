@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from hinge.dual.optimality import objective_of
 from hinge.dual.problem import DualProblem
 from hinge.kernel.gram import Gram
 from hinge.report import Solution, Status
@@ -12,17 +9,9 @@ from hinge.runtime.interrupt import catching
 from hinge.settings import Settings
 from hinge.solvers.block.shrinking import shrinking_block, shrinking_smo
 from hinge.solvers.conclusion import conclude, conduct
-from hinge.solvers.exactness import is_exact, needs_double, refresh, verdict
-from hinge.solvers.run import Run, Stop
-from hinge.solvers.state import State
-from hinge.solvers.weights.choose import descent_then_block, proximal_then_block, weight_method
-
-# Where a check found the point beyond the tolerance, or so near that rounding leaves it in doubt, the method goes
-# on to a little below it, so that what rounding moves stays within it the next time.
-AIM = 0.9
-
-# Rounds of refinement without progress before single precision gives way to double.
-PATIENCE = 3
+from hinge.solvers.exactness import needs_double
+from hinge.solvers.run import Run
+from hinge.solvers.weights.choose import descent_then_block, has_weight_method, proximal_then_block, weight_method
 
 _METHODS = {
     "block": shrinking_block,
@@ -52,6 +41,7 @@ def solve(problem: DualProblem, gram: Gram, settings: Settings | None = None) ->
 
     Examples
     --------
+    >>> import numpy as np
     >>> from hinge import Gram, Kernel, solve
     >>> from hinge.dual.formulations import c_svc
     >>> gram = Gram(np.array([[0.0], [1.0], [2.0], [3.0]]), Kernel("linear"))
@@ -65,12 +55,16 @@ def solve(problem: DualProblem, gram: Gram, settings: Settings | None = None) ->
         run = Run(settings, problem, gram.team)
         if gram.precision == "single" and needs_double(problem, gram, settings.tol):
             gram = gram.in_double()
-        state, status = conduct(problem, gram, run, lambda state: _refine(state, method, run))
+        state, status = conduct(problem, gram, run, _METHODS[method])
         scope.is_answered = status is Status.INTERRUPTED
         return conclude(state, status, method, reason, run)
 
 
 def _choose_method(problem: DualProblem, gram: Gram, settings: Settings) -> tuple[str, str]:
+    if settings.solver in ("proximal", "descent") and not has_weight_method(problem, gram, settings):
+        raise ValueError(
+            f"solver {settings.solver!r} needs a linear kernel on features, bounded variables and no gap_tol"
+        )
     if settings.solver != "auto":
         return settings.solver, "as asked"
     size = f"{problem.n_variables} variables"
@@ -80,37 +74,4 @@ def _choose_method(problem: DualProblem, gram: Gram, settings: Settings) -> tupl
         return method, f"{size}, {gram.weights.n_features} features; a linear kernel has a weight vector"
     if gram.is_cheap:
         return "block", f"{size}; kernel values are cheap to compute again, so no rows are kept"
-    return "block", f"{size}; kernel values are dear, so rows are kept within {gram.cache_bytes >> 20} MiB"
-
-
-def _refine(state: State, method: str, run: Run) -> Status:
-    """Run the method until the residual, checked in double precision, meets the tolerance."""
-    settings = run.settings
-    aim, best, vain = settings.tol, np.inf, 0
-    while True:
-        try:
-            _METHODS[method](state, aim, run)
-        except Stop as stop:
-            if stop.status is not Status.STALLED or (settings.rule == "mg" and is_exact(state, settings.tol)):
-                raise  # maximum gain may well end without an optimum (Glasmachers & Igel, theorem 7)
-        if not is_exact(state, settings.tol):
-            refresh(state, settings.tol)
-            run.objective = objective_of(state.problem, state.beta, state.residual)
-        violation = state.violation()
-        if violation <= settings.tol:
-            outcome = verdict(state, settings.tol)
-            if outcome is Status.CONVERGED or aim < settings.tol:
-                return outcome
-            aim = AIM * settings.tol
-            continue
-        if run.gap_is_reached(state):
-            return Status.CONVERGED
-        if violation <= state.resolution:
-            return Status.STALLED
-        vain = vain + 1 if violation > 0.5 * best else 0
-        aim, best = AIM * settings.tol, min(best, violation)
-        if vain >= PATIENCE:
-            if state.gram.precision == "double":
-                return Status.STALLED
-            state.gram = state.gram.in_double()
-            vain = 0
+    return "block", f"{size}; kernel values are expensive, so rows are kept within {gram.cache_bytes >> 20} MiB"

@@ -12,23 +12,21 @@ import numpy as np
 from hinge.arrays import Vector
 from hinge.dual.optimality import count_support, doubt_of, gap_of, multipliers_of, objective_of, violation_of
 from hinge.dual.problem import DualProblem
-from hinge.dual.residuals import objective_at_most
 from hinge.kernel.gram import Gram
 from hinge.report import Report, Solution, Status
 from hinge.runtime.interrupt import Cancelled, requested
 from hinge.runtime.threads import blas_on_one_thread
-from hinge.solvers.exactness import error_of
-from hinge.solvers.run import Run, Stop
+from hinge.solvers.exactness import error_of, is_exact, refresh, sharper, verdict
+from hinge.solvers.guard import Guard, may_be_above
+from hinge.solvers.run import GRACE_SECONDS, Run, Stop
 from hinge.solvers.state import State
 
-# After an interrupt, this many seconds may go into the residual of samples that were waiting.
-_LAST_WORK_SECONDS = 0.4
+#: Moves a state until its violation is at most the tolerance, or raises `Stop`.
+Method = Callable[[State, float, Run], None]
 
 
-def conduct(
-    problem: DualProblem, gram: Gram, run: Run, advance: Callable[[State], Status]
-) -> tuple[State, Status]:
-    """Start where the settings say, let ``advance`` move the state, and catch whatever ends it.
+def conduct(problem: DualProblem, gram: Gram, run: Run, method: Method) -> tuple[State, Status]:
+    """Start where the settings say, let ``method`` move the state until it is optimal, and catch whatever ends it.
 
     Parameters
     ----------
@@ -38,14 +36,15 @@ def conduct(
         Its kernel values.
     run : Run
         Clock and limits.
-    advance : callable
-        Moves a state and says how that ended.
+    method : callable
+        Moves a state until its violation, as far as its residual tells, is at most a tolerance.
 
     Returns
     -------
     State, Status
         The last point, with its residual up to date if there was time for it, and how the run ended. Steps never
-        raise the objective but for rounding; where that may have taken the point above the start, it is the start.
+        raise the objective but for rounding; where that may have taken the point above the start, it is the lowest
+        between the two.
     """
     if problem.n_samples != gram.n:
         raise ValueError(f"the problem has {problem.n_samples} samples, the Gram matrix {gram.n}")
@@ -59,40 +58,51 @@ def conduct(
             else:
                 state.note_reference(np.zeros(gram.n))
             run.objective = first = objective_of(problem, state.beta, state.residual)
-            status = advance(state)
+            status = _refine(state, method, run)
         except Stop as stop:
             status = stop.status
         except Cancelled:
             status = run.why_stopped()
     if state.is_stale:
         _rebuild_in_time(state)
-    if status in (Status.STALLED, Status.ITERATION_LIMIT) and _may_be_above(state, first):
-        _go_back(state, beta, run.settings.tol)
+    if status in (Status.STALLED, Status.ITERATION_LIMIT) and may_be_above(state, first):
+        guard = Guard(run.settings.tol)
+        guard.note(state, beta)
+        guard.settle(state)
     return state, status
 
 
-def _may_be_above(state: State, objective: float) -> bool:
-    """Whether rounding may hide that the point's own objective is above this one."""
-    n, magnitudes = state.gram.n, np.abs(state.beta)
-    rounding = np.tile(state.gram.rounding(state.problem.coefficients(state.beta)), len(magnitudes) // n)
-    return not state.objective() + 0.5 * float(np.dot(magnitudes, rounding + state.drift)) <= objective
-
-
-def _go_back(state: State, start: Vector, tol: float) -> None:
-    """Go to the lowest point between the start and this one, by residuals as exact as needed."""
-    problem, gram, way = state.problem, state.gram, state.beta - start
-    begun, first, error = objective_at_most(problem, gram, start, tol)
-    ended, last, error_of_last = objective_at_most(problem, gram, state.beta, tol)
-    fall, rise = max(float(np.dot(way, first)), 0.0), float(np.dot(way, last))
-    beta, share = state.beta, 1.0 if rise >= 0 else fall / (fall - rise)
-    if share < 1:
-        beta = np.clip(start + share * way, problem.lo, problem.hi)
-        ended, last, error_of_last = objective_at_most(problem, gram, beta, tol)
-    if not ended <= begun:  # a point between the two is rounded to doubles: even that may take it above the start
-        beta, last, error_of_last = start, first, error
-    state.beta[:], state.residual[:] = beta, last
-    state.lagging = None
-    state.note_reference(error_of_last)
+def _refine(state: State, method: Method, run: Run) -> Status:
+    """Run the method until the residual, checked in double precision, meets the tolerance."""
+    tol = aim = run.settings.tol
+    best, vain = np.inf, 0
+    while True:
+        try:
+            method(state, aim, run)
+        except Stop as stop:
+            if stop.status is not Status.STALLED or (run.settings.rule == "mg" and is_exact(state, tol)):
+                raise  # maximum gain may well end without an optimum (Glasmachers & Igel, theorem 7)
+        if not is_exact(state, tol):
+            refresh(state, tol)
+            run.objective = state.objective()
+        violation = state.violation()
+        if violation <= tol:
+            outcome = verdict(state, tol)
+            if outcome is Status.CONVERGED or aim < tol:
+                return outcome
+            aim = sharper(tol)
+            continue
+        if run.gap_is_reached(state):
+            return Status.CONVERGED
+        if violation <= state.resolution:
+            return Status.STALLED
+        vain = vain + 1 if violation > 0.5 * best else 0
+        aim, best = sharper(tol), min(best, violation)
+        if vain >= run.policy.patience:
+            if state.gram.precision == "double":
+                return Status.STALLED
+            state.gram = state.gram.in_double()  # single precision makes no more progress
+            vain = 0
 
 
 def _rebuild_residual(state: State) -> None:
@@ -106,7 +116,7 @@ def _rebuild_residual(state: State) -> None:
 
 def _rebuild_in_time(state: State) -> None:
     """After an interrupt: rebuild the residual if that is quick, so that the report can tell the violation."""
-    deadline = time.perf_counter() + _LAST_WORK_SECONDS
+    deadline = time.perf_counter() + GRACE_SECONDS
     state.gram.team.cancelled = lambda: time.perf_counter() > deadline
     try:
         _rebuild_residual(state)

@@ -15,24 +15,23 @@ import numpy as np
 from hinge.arrays import Vector
 from hinge.dual.optimality import doubt_of, free_and_near, multipliers_of
 from hinge.dual.problem import DualProblem
-from hinge.dual.residuals import Reference, exact_residual
+from hinge.dual.residuals import NEGLIGIBLE, Reference, exact_residual
 from hinge.kernel.gram import Gram
 from hinge.report import Status
-from hinge.solvers.state import SINGLE_ERROR, State
+from hinge.solvers.state import State, value_error
 
-# Rounding may move the residual by this share of the tolerance before it is computed anew.
-_DRIFT_ALLOWED = 0.01
+# Between the end of a method and the check of its answer something moves: rounding is taken out of the residual,
+# samples that waited join in. Whoever aims at this share of a tolerance meets it all the same, nearly always.
+_SHARPER = 0.8
 
-# Rounding may leave the violation in doubt by this share of the tolerance.
-_DOUBT_ALLOWED = 0.01
-
-# A variable is out of reach when it is further from the margin than this many times the largest error found.
+# A variable is out of reach when it is further from the margin than this many times the largest error found; at
+# first that is taken to be the tolerance.
 _SAFETY = 10.0
 
-_FIRST_WIDTH_IN_TOL = 20.0
 
-# Single precision is not even tried where the rounding of one full step exceeds this many tolerances.
-_HOPELESS = 1.0
+def sharper(tol: float) -> float:
+    """Return what to aim at so that ``tol`` still holds when the answer is looked at again."""
+    return _SHARPER * tol
 
 
 def needs_double(problem: DualProblem, gram: Gram, tol: float) -> bool:
@@ -44,19 +43,19 @@ def needs_double(problem: DualProblem, gram: Gram, tol: float) -> bool:
     if gram.is_single_by_wish:
         return False
     largest = float(np.max(problem.hi - problem.lo, initial=0.0))
-    return SINGLE_ERROR * largest * gram.magnitude > _HOPELESS * tol
+    return value_error(np.float32) * largest * gram.magnitude > tol
 
 
 def is_exact(state: State, tol: float) -> bool:
     """Whether rounding cannot have moved the violation by a relevant share of ``tol``."""
     if (state.gram.through_weights or state.gram.precision == "single") and not _is_at_reference(state):
         return False  # weight vectors: anew takes no time; single precision: the objective needs it too
-    return state.drift <= _DRIFT_ALLOWED * tol and doubt(state) <= _DOUBT_ALLOWED * tol
+    return state.drift <= NEGLIGIBLE * tol and doubt(state) <= NEGLIGIBLE * tol
 
 
 def is_within(violation: float, rounding: float, tol: float) -> bool:
     """Whether a violation is at most ``tol`` although rounding may hide some of it: an answer has converged."""
-    return violation <= tol and violation + rounding <= (1 + _DOUBT_ALLOWED) * tol
+    return violation <= tol and violation + rounding <= (1 + NEGLIGIBLE) * tol
 
 
 def doubt(state: State) -> float:
@@ -87,7 +86,7 @@ def refresh(state: State, tol: float) -> None:
     coefficients = problem.coefficients(state.beta)
     exact = np.zeros(n, dtype=bool)
     error = state.gram.rounding(coefficients)
-    width, largest = _FIRST_WIDTH_IN_TOL * tol, 0.0
+    width, largest = 2 * _SAFETY * tol, 0.0
     while True:
         multipliers = multipliers_of(problem, state.beta, state.residual)
         reach = np.tile(np.maximum(width, np.where(exact, 0.0, 2 * error)), copies)

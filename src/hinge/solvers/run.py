@@ -13,6 +13,7 @@ from hinge.report import Status
 from hinge.runtime import interrupt
 from hinge.runtime.threads import Team
 from hinge.settings import Progress, Settings
+from hinge.solvers.policies import USUAL, Policy
 from hinge.solvers.state import State
 
 # The default limit on pair steps is LIBSVM's: far beyond any healthy run, and still finite.
@@ -22,11 +23,9 @@ _DEFAULT_STEPS_PER_VARIABLE = 100
 # Pair steps a variable that an inner problem begins with.
 MOST_BURST = 5.0
 
-# A product that is under way when the run must stop may take so much longer; its step would be lost otherwise.
-_GRACE_SECONDS = 0.3
-
-# A run that is begun late has a moment all the same: enough to say where it stands.
-_LEAST_SECONDS = 1e-3
+# A product that is under way when the run must stop may take this much longer, because its step would be lost
+# otherwise; so may the residual of samples that were waiting then.
+GRACE_SECONDS = 0.3
 
 
 class Stop(Exception):  # noqa: N818 - an event, not an error
@@ -59,8 +58,9 @@ class Run:
     As a context it lets the team drop what it does when the run must stop.
     """
 
-    def __init__(self, settings: Settings, problem: DualProblem, team: Team) -> None:
+    def __init__(self, settings: Settings, problem: DualProblem, team: Team, policy: Policy = USUAL) -> None:
         self.settings = settings
+        self.policy = policy
         self.problem = problem
         self.started = time.perf_counter()
         self.iterations = 0
@@ -75,7 +75,7 @@ class Run:
         self.max_iter = settings.max_iter or default
         limit = float("inf") if settings.time_limit is None else settings.time_limit
         soonest = min(self.started + limit, self._interrupt.deadline)
-        self.deadline = max(soonest, self.started + _LEAST_SECONDS)
+        self.deadline = max(soonest, self.started)  # a run that is begun late has its grace to say where it stands
         self._team = team
 
     @property
@@ -134,7 +134,7 @@ class Run:
 
     def must_drop_everything(self) -> bool:
         """Whether the step under way may not even be finished: its grace has run out too."""
-        return time.perf_counter() > min(self.deadline, self._interrupt.pressed_at) + _GRACE_SECONDS
+        return time.perf_counter() > min(self.deadline, self._interrupt.pressed_at) + GRACE_SECONDS
 
     def why_stopped(self) -> Status:
         """Return the status that goes with `must_stop`."""

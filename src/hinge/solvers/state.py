@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from hinge.arrays import Index, Vector
 from hinge.dual.optimality import group_extremes, objective_of, violation_of
@@ -13,18 +15,16 @@ from hinge.dual.residuals import Reference, residual_since
 from hinge.kernel.gram import Gram
 from hinge.kernel.rounding import UNIT
 
-# Error of one kernel value relative to the largest; a few units in the last place.
-SINGLE_ERROR = 2e-7
-_DOUBLE_ERROR = 4e-16
-
-# Rounding of weights is felt where it may be more than this share of the tolerance.
-_FELT = 0.1
+# Rounding of weights is felt where it may be more than this share of the accuracy wanted.
+FELT = 0.1
 
 # Rounding errors of many steps cancel: what is left is seldom more than this share of the bound on their sum.
 _LIKELY_DRIFT = 0.01
 
-# Residuals that belong to the point where the state is now.
-CURRENT = -1
+
+def value_error(dtype: DTypeLike) -> float:
+    """Return the error of a kernel value relative to the largest: two units in the last place."""
+    return 2 * float(np.finfo(dtype).eps)
 
 
 @dataclass(eq=False)
@@ -41,6 +41,8 @@ class Lags:
         How far the weight vector has moved since each point, at most.
     """
 
+    CURRENT: ClassVar[int] = -1  # residuals that belong to the point where the state is now
+
     epoch: Index
     points: list[Vector] = field(default_factory=list)
     travel: list[float] = field(default_factory=list)
@@ -48,7 +50,7 @@ class Lags:
     @property
     def count(self) -> int:
         """Number of samples that lag."""
-        return int(np.count_nonzero(self.epoch != CURRENT))
+        return int(np.count_nonzero(self.epoch != self.CURRENT))
 
 
 @dataclass(eq=False)
@@ -143,7 +145,7 @@ class State:
     def note_steps(self, length: float) -> None:
         """Account for the rounding that steps left in the residual; their ``length`` is Σ |δ| √k(x, x)."""
         is_single = self.gram.precision == "single" and not self.gram.through_weights
-        error = SINGLE_ERROR if is_single else _DOUBLE_ERROR
+        error = value_error(np.float32 if is_single else np.float64)
         self.drift += error * length * float(np.sqrt(self.gram.magnitude))
 
     def is_lost(self, violation: float) -> bool:
@@ -176,7 +178,7 @@ class State:
         """Compute the residual anew, of a linear kernel, where rounding may be felt beside ``tol``."""
         assert self.reference is not None
         change = self.problem.coefficients(self.beta - self.reference.beta)
-        if float(self.gram.rounding(change).max()) > _FELT * tol:
+        if float(self.gram.rounding(change).max()) > FELT * tol:
             everyone = np.arange(self.gram.n)
             residual, error = residual_since(self.reference, self.gram, self.beta, everyone, tol)
             self.residual[:] = residual.ravel()

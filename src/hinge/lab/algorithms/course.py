@@ -10,7 +10,6 @@ depend on ours. Steps are counted as the papers count them; `run.count` and `run
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,20 +18,15 @@ from hinge.arrays import Floats
 from hinge.dual.problem import DualProblem
 from hinge.kernel.gram import Gram
 from hinge.lab.registry import Algorithm
-from hinge.report import Solution, Status
+from hinge.report import Solution
 from hinge.settings import Settings
-from hinge.solvers import AIM, PATIENCE
-from hinge.solvers.conclusion import conclude, conduct
-from hinge.solvers.exactness import is_exact, refresh, verdict
-from hinge.solvers.run import Run, Stop
+from hinge.solvers.conclusion import Method, conclude, conduct
+from hinge.solvers.run import Run
 from hinge.solvers.state import State
 
 # Fixed orders take many more steps than a greedy choice, and cheap ones: their default limit is a multiple of
 # production's.
 _MORE_STEPS = 10
-
-#: Moves a state until its violation is at most the tolerance, or raises `Stop`.
-Body = Callable[[State, float, Run], None]
 
 
 @dataclass(frozen=True)
@@ -64,7 +58,7 @@ NO_GROUP = Coverage("problems without a threshold and with a finite C: C-SVC and
 ANY_GROUPS = Coverage("every formulation with a finite C", (0, 1, 2))
 
 
-def laboratory(name: str, title: str, reference: str, coverage: Coverage, body: Body) -> Algorithm:
+def laboratory(name: str, title: str, reference: str, coverage: Coverage, body: Method) -> Algorithm:
     """Make a registered algorithm of a body."""
 
     def run(problem: DualProblem, gram: Gram, settings: Settings) -> Solution:
@@ -81,41 +75,18 @@ def row_of(state: State, variable: int) -> Floats:
     return state.gram.cache.rows[slot]
 
 
-def _conduct(name: str, body: Body, problem: DualProblem, gram: Gram, settings: Settings) -> Solution:
+def _conduct(name: str, body: Method, problem: DualProblem, gram: Gram, settings: Settings) -> Solution:
     run = Run(settings, problem, gram.team)
     if settings.max_iter is None:
         run.max_iter *= _MORE_STEPS
     gram = gram.in_double() if gram.precision == "single" else gram
-    state, status = conduct(problem, gram, run, lambda state: _until_exact(state, body, run))
+
+    def to_feasible_point(state: State, tol: float, run: Run) -> None:
+        try:
+            body(state, tol, run)
+        finally:
+            state.beta = problem.near(state.beta)
+
+    state, status = conduct(problem, gram, run, to_feasible_point)
     solution = conclude(state, status, name, "as asked", run)
     return replace(solution, report=replace(solution.report, rule=""))
-
-
-def _until_exact(state: State, body: Body, run: Run) -> Status:
-    """Run the body until the residual, free of the rounding of its steps, meets the tolerance."""
-    tol = aim = run.settings.tol
-    best, vain = np.inf, 0
-    while True:
-        stalled = False
-        try:
-            body(state, aim, run)
-        except Stop as stop:
-            if stop.status is not Status.STALLED:
-                raise
-            stalled = True
-        state.beta = state.problem.near(state.beta)
-        if not is_exact(state, tol):
-            refresh(state, tol)
-        violation = state.violation()
-        if violation <= tol:
-            outcome = verdict(state, tol)
-            if outcome is Status.CONVERGED or aim < tol:
-                return outcome
-            aim = AIM * tol
-            continue
-        if run.gap_is_reached(state):
-            return Status.CONVERGED
-        vain = vain + 1 if stalled or violation > 0.5 * best else 0
-        aim, best = AIM * tol, min(best, violation)
-        if vain >= PATIENCE:
-            return Status.STALLED

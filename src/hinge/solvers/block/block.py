@@ -15,13 +15,11 @@ from hinge.dual.problem import DualProblem
 from hinge.report import Status
 from hinge.solvers.active_set.free_set import NS_OF_CHANGE, FreeSet, layout_ns
 from hinge.solvers.block.working_set import WorkingSet
+from hinge.solvers.exactness import sharper
 from hinge.solvers.hard_margin import is_unbounded, stretch
 from hinge.solvers.pairs import pairwise
 from hinge.solvers.run import MOST_BURST, Effort, Run, Stop
 from hinge.solvers.state import State
-
-# The inner problem need not be much more exact than the outer one is yet.
-_INNER_SHARE = 0.1
 
 # Pair steps come in bursts; where a burst does not suffice, the free variables are moved together. Where that
 # helps, the next bursts are shorter.
@@ -39,8 +37,6 @@ _LEAST_CREDIT = 8e-3  # nobody misses a few milliseconds, and small problems nee
 # true residual does not suffer: it is brought up to date from β afterwards.
 _SINGLE_SUFFICES = 1e-5
 
-_STUCK_ROUNDS = 3
-
 
 def solve_block(state: State, tol: float, run: Run, most_rounds: float = np.inf) -> None:
     """Bring the violation of ``state`` down to ``tol``, or as far as ``most_rounds`` working sets take it.
@@ -50,13 +46,13 @@ def solve_block(state: State, tol: float, run: Run, most_rounds: float = np.inf)
     Stop
         A limit was reached, or no working set makes progress.
     """
-    working_set = WorkingSet(run.settings.sizes)
+    working_set, policy = WorkingSet(run.settings.sizes, run.policy), run.policy
     stuck, rounds = 0, 0
     while (violation := state.violation()) > tol and rounds < most_rounds and not run.gap_is_reached(state):
         run.check(violation, state.gram.n)
         chosen = working_set.choose(state)
         run.note_set(len(chosen))
-        inner_tol = max(0.5 * tol, _INNER_SHARE * violation)
+        inner_tol = max(sharper(tol), policy.further * violation)
         if len(chosen) == state.problem.n_variables and run.settings.gap_tol is None:
             inner_tol = tol  # nothing is outside the working set
         beta, steps = _solve_inner(state, chosen, inner_tol, run)
@@ -68,7 +64,7 @@ def solve_block(state: State, tol: float, run: Run, most_rounds: float = np.inf)
         rounds += 1
         run.count(steps, change)
         stuck = stuck + 1 if change >= 0 else 0  # steps and residual disagree: rounding rules
-        if stuck >= _STUCK_ROUNDS or state.is_lost(violation):
+        if stuck >= policy.patience or state.is_lost(violation):
             raise Stop(Status.STALLED)
 
 

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from hinge.arrays import Index, Vector
 from hinge.dual.optimality import excess_of, multipliers_of
-from hinge.solvers.state import CURRENT, Lags, State
+from hinge.solvers.state import Lags, State
 
 
 def let_lag(state: State) -> None:
     """Let samples of a state lag from now on, where the kernel is positive and distances mean something."""
     if state.lagging is None and state.gram.is_positive:
-        state.lagging = Lags(np.full(state.gram.n, CURRENT, dtype=np.int64))
+        state.lagging = Lags(np.full(state.gram.n, Lags.CURRENT, dtype=np.int64))
 
 
 def advance(state: State, before: Vector, moved: float, waiting: Index, width: float) -> Index:
@@ -45,11 +45,11 @@ def advance(state: State, before: Vector, moved: float, waiting: Index, width: f
     lags.points.append(before)
     lags.travel.append(moved)
     lagged = lags.epoch.copy()
-    lagged[waiting[lags.epoch[waiting] == CURRENT]] = len(lags.points) - 1
+    lagged[waiting[lags.epoch[waiting] == Lags.CURRENT]] = len(lags.points) - 1
     allowed = _out_of_reach(state, lags, lagged, width)
-    fresh = waiting[(lags.epoch[waiting] == CURRENT) & ~allowed[waiting]]
+    fresh = waiting[(lags.epoch[waiting] == Lags.CURRENT) & ~allowed[waiting]]
     catch_up(state, np.flatnonzero(~allowed))
-    lags.epoch = np.where(allowed, lagged, CURRENT)
+    lags.epoch = np.where(allowed, lagged, Lags.CURRENT)
     return fresh
 
 
@@ -58,13 +58,13 @@ def catch_up(state: State, samples: Index) -> None:
     lags = state.lagging
     if lags is None:
         return
-    samples = samples[lags.epoch[samples] != CURRENT]
+    samples = samples[lags.epoch[samples] != Lags.CURRENT]
     now = state.problem.coefficients(state.beta)
     for number in np.unique(lags.epoch[samples]):
         late = samples[lags.epoch[samples] == number]
         product = state.gram.product(now - lags.points[number], late, state.gram.dtype)
         state.residual.reshape(-1, state.gram.n)[:, late] -= product
-        lags.epoch[late] = CURRENT
+        lags.epoch[late] = Lags.CURRENT
 
 
 def settle(state: State) -> None:
@@ -76,7 +76,7 @@ def _out_of_reach(state: State, lags: Lags, lagged: Index, width: float) -> NDAr
     """Mark the samples of ``lagged`` that cannot have come within ``width`` of the margin."""
     problem, n = state.problem, state.gram.n
     reach = np.zeros(n)
-    late = lagged != CURRENT
+    late = lagged != Lags.CURRENT
     lengths = np.sqrt(np.maximum(state.gram.diagonal[late], 0.0))
     reach[late] = np.array(lags.travel)[lagged[late]] * lengths + state.drift
     multipliers = multipliers_of(problem, state.beta, state.residual)

@@ -10,23 +10,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from hinge.dual.residuals import objective_at_most
 from hinge.report import Status
 from hinge.solvers.block.block import solve_block
+from hinge.solvers.guard import Guard
 from hinge.solvers.hard_margin import is_unbounded
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.state import State
 from hinge.solvers.weights.proximal import proximal_steps
 
-# Rounds of pair steps and free sets in the first turn, more of few variables; every turn has twice as many.
-_FIRST_ROUNDS, _VARIABLE_ROUNDS = 6, 1000
-
-# A turn is in vain if it leaves more than this share of the violation and takes less than that of the objective.
-_PROGRESS, _FALL = 0.5, 1e-6
-_MOST_VAIN = 3
-
-# Turns that still make a little progress when they have grown this many times will not get there in useful time.
-_MOST_GROWTH = 32
+# A turn is in vain if it leaves more than half of the violation and takes less than this share off the objective.
+_FALL = 1e-6
 
 
 def solve_one_set(state: State, tol: float, run: Run) -> None:
@@ -37,56 +30,42 @@ def solve_one_set(state: State, tol: float, run: Run) -> None:
     Stop
         A limit was reached, or no step makes progress.
     """
-    rounds = first = max(_FIRST_ROUNDS, _VARIABLE_ROUNDS // state.problem.n_variables)
-    vain, is_stuck = 0, False
+    guard, twin, vain = Guard(tol), None, 0
     least, objective = state.violation(), state.objective()
-    twin, best = None, _Best(tol)
-    while True:
+    for turn in range(run.policy.turns):
         try:
-            solve_block(state, tol, run, rounds)
-        except Stop as stop:
-            if stop.status is not Status.STALLED:
-                best.restore(state)
-                raise
-            is_stuck = True
+            is_stuck = _take_turn(state, tol, run, run.policy.turn << turn)
+        except Stop:
+            guard.settle(state)
+            raise
         violation = state.violation()
         if violation <= tol or run.gap_is_reached(state):
             return
-        if rounds == first:
+        if turn == 0:
             twin = _with_weights(state)
-        best.note(state)
+        guard.note(state, state.beta)
         if twin is not None:
             _advance(state, twin, tol, run)
-            best.note(state)
+            guard.note(state, state.beta)
         now = state.objective()
-        is_progress = violation <= _PROGRESS * least or objective - now > _FALL * abs(now)
+        is_progress = violation <= 0.5 * least or objective - now > _FALL * abs(now)
         least, objective = min(least, violation), now
         vain = 0 if is_progress else vain + 1
-        is_late = rounds >= _MOST_GROWTH * first
-        if (twin is not None and is_late) or (vain >= _MOST_VAIN and (is_stuck or twin is not None)):
-            best.restore(state)
-            raise Stop(Status.STALLED)
-        rounds *= 2
+        if vain >= run.policy.patience and (is_stuck or twin is not None):
+            break
+    guard.settle(state)
+    raise Stop(Status.STALLED)
 
 
-class _Best:
-    """The best point at the end of a turn, by objectives that hold whatever rounding did."""
-
-    def __init__(self, tol: float) -> None:
-        self.tol = tol
-        self.objective, self.beta = np.inf, np.empty(0)
-
-    def note(self, state: State) -> None:
-        """Remember the state's point if it is better than all before."""
-        objective, _, _ = objective_at_most(state.problem, state.gram, state.beta, self.tol)
-        if objective < self.objective:
-            self.objective, self.beta = objective, state.beta.copy()
-
-    def restore(self, state: State) -> None:
-        """Go back to the best point if the state is worse now."""
-        if len(self.beta):
-            self.note(state)
-            state.move(np.arange(len(self.beta)), self.beta)
+def _take_turn(state: State, tol: float, run: Run, rounds: int) -> bool:
+    """Take pair steps and move free sets for some rounds; return whether rounding ended them."""
+    try:
+        solve_block(state, tol, run, rounds)
+    except Stop as stop:
+        if stop.status is not Status.STALLED:
+            raise
+        return True
+    return False
 
 
 def _with_weights(state: State) -> State | None:

@@ -20,30 +20,17 @@ from hinge.runtime.interrupt import Cancelled
 from hinge.solvers.block.block import solve_block
 from hinge.solvers.block.lagging import advance, catch_up, let_lag, settle
 from hinge.solvers.block.one_set import solve_one_set
+from hinge.solvers.exactness import sharper
 from hinge.solvers.pairs.smo import no_pair, solve_smo
+from hinge.solvers.policies import USUAL, Policy
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.state import State
 
-# Shrinking pays only if it leaves clearly less to do.
-_WORTHWHILE = 0.8
-
-# Block solver: samples stay active within this share of the residual's typical distance from the multiplier.
-_NEAR_MARGIN = 0.3
-
-# Block solver: an active set is solved a decade further than all samples are yet; then the rest is looked at. One
-# that fits a working set is solved further: its pair steps cost less than its matrix, computed anew for the next.
-# So is one after a look that found nothing among the rest: the set is the right one.
-_ACTIVE_SHARE, _SMALL_ACTIVE_SHARE, _RIGHT_ACTIVE_SHARE = 0.1, 0.02, 0.01
-
-# A small active set is solved to the end at once where that is so near; another one would cost more.
-_NEAR_TOLERANCE = 5.0
-
-# Pairwise solver: LIBSVM shrinks every so many steps and looks at everything again at ten times the tolerance.
+# Pairwise solver: LIBSVM shrinks after this many steps, and looks at everything again at ten times the tolerance.
 _STEPS_PER_ROUND = 1000
 _UNSHRINK_FACTOR = 10.0
 
-# Nested subsets: solve a quarter of the samples first, as long as that leaves enough of them.
-_SUBSET_SHARE = 0.25
+# A subset is solved to this share of the size of v: its solution is a start, no more.
 _SUBSET_TOL = 0.05
 
 
@@ -56,6 +43,8 @@ class ActiveSet:
         All samples. Its residual belongs to the last time it was whole.
     samples : int64 array
         The active ones.
+    policy : Policy, optional
+        Which samples are near the margin.
 
     Attributes
     ----------
@@ -63,9 +52,10 @@ class ActiveSet:
         The state of the active ones.
     """
 
-    def __init__(self, whole: State, samples: Index) -> None:
+    def __init__(self, whole: State, samples: Index, policy: Policy = USUAL) -> None:
         catch_up(whole, samples)
         self.whole = whole
+        self._policy = policy
         self.samples = samples
         self.part = whole.restrict(samples)
         self._beta = whole.beta.copy()
@@ -90,7 +80,7 @@ class ActiveSet:
         whole.note_steps(float(np.dot(np.abs(step), whole.gram.lengths)))
         whole.drift = max(whole.drift, self.part.drift)
         waiting = np.setdiff1d(np.arange(whole.gram.n), self.samples, assume_unique=True)
-        waiting = advance(whole, before, moved, waiting, _width(whole))
+        waiting = advance(whole, before, moved, waiting, _width(whole, self._policy))
         product = whole.gram.product(step, waiting, whole.gram.dtype)
         whole.residual.reshape(-1, whole.gram.n)[:, waiting] -= product
 
@@ -137,7 +127,7 @@ def shrinking_block(state: State, tol: float, run: Run) -> None:
     Stop
         As `solve_block`.
     """
-    one_set = run.settings.sizes.one_set
+    one_set, policy = run.settings.sizes.one_set, run.policy
     if state.problem.n_variables <= one_set:
         return solve_one_set(state, tol, run)
     if not run.settings.shrinking:
@@ -149,17 +139,15 @@ def shrinking_block(state: State, tol: float, run: Run) -> None:
     let_lag(state)
     reached = 0.0  # by the last active set
     while (violation := state.violation()) > tol and not run.gap_is_reached(state):
-        active = near_margin(state)
+        active = near_margin(state, policy)
         is_small = len(active) * state.problem.n_variables <= one_set * state.gram.n
-        share = _SMALL_ACTIVE_SHARE if is_small else _ACTIVE_SHARE
-        for_now = (_RIGHT_ACTIVE_SHARE if violation <= reached else share) * violation
-        if for_now <= (_NEAR_TOLERANCE if is_small else 1.0) * tol:
-            for_now = 0.9 * tol
-        if len(active) > _WORTHWHILE * state.gram.n:
+        is_right = is_small or violation <= reached
+        for_now = max((policy.settled if is_right else policy.further) * violation, sharper(tol))
+        if len(active) > policy.worthwhile * state.gram.n:
             settle(state)
             solve_block(state, for_now, run)
             continue
-        with ActiveSet(state, active) as chosen:
+        with ActiveSet(state, active, run.policy) as chosen:
             solve_block(chosen.part, for_now, run)
             reached = chosen.part.violation()
         if state.lagging is not None:
@@ -183,10 +171,10 @@ def shrinking_smo(state: State, tol: float, run: Run) -> None:
         if run.gap_is_reached(state):
             return
         keep = _unsettled(state)
-        if not run.settings.shrinking or len(keep) > _WORTHWHILE * state.gram.n:
+        if not run.settings.shrinking or len(keep) > run.policy.worthwhile * state.gram.n:
             steps = period
             continue
-        with ActiveSet(state, keep) as active:
+        with ActiveSet(state, keep, run.policy) as active:
             has_looked_again = _pairs_on(active, tol, run, has_looked_again)
         pair = no_pair(state, run)
         steps = 0  # the residual has just been rebuilt: samples are set aside again at once
@@ -200,7 +188,7 @@ def _pairs_on(active: ActiveSet, tol: float, run: Run, has_looked_again: bool) -
         if not has_looked_again and active.part.violation() <= _UNSHRINK_FACTOR * tol:
             return True
         keep = _unsettled(active.part)
-        if len(keep) <= _WORTHWHILE * active.part.gram.n:
+        if len(keep) <= run.policy.worthwhile * active.part.gram.n:
             active.narrow(keep)
             pair = no_pair(active.part, run)
     return has_looked_again
@@ -209,26 +197,26 @@ def _pairs_on(active: ActiveSet, tol: float, run: Run, has_looked_again: bool) -
 def _solve_subset_first(state: State, tol: float, run: Run) -> None:
     """Start from the solution of a random quarter: it shows which samples will be support vectors."""
     n, sizes = state.gram.n, run.settings.sizes
-    size = int(_SUBSET_SHARE * n)
+    size = int(run.policy.subset * n)
     if size < (sizes.cheap_subset if state.gram.is_cheap else sizes.dear_subset):
         return
     subset = np.sort(np.random.default_rng(n).choice(n, size, replace=False))
     scale = float(np.abs(state.problem.v).mean())
-    with ActiveSet(state, subset) as chosen:
+    with ActiveSet(state, subset, run.policy) as chosen:
         shrinking_block(chosen.part, max(tol, _SUBSET_TOL * scale), run)
 
 
-def near_margin(state: State) -> Index:
+def near_margin(state: State, policy: Policy) -> Index:
     """Samples that violate, are free, or are near to either."""
     multipliers = multipliers_of(state.problem, state.beta, state.residual)
-    near = free_and_near(state.problem, state.beta, state.residual, multipliers, _width(state))
+    near = free_and_near(state.problem, state.beta, state.residual, multipliers, _width(state, policy))
     return _samples_with(state, near)
 
 
-def _width(state: State) -> float:
+def _width(state: State, policy: Policy) -> float:
     """Distance from the margin within which samples stay active."""
     multipliers = multipliers_of(state.problem, state.beta, state.residual)
-    return _NEAR_MARGIN * float(np.abs(excess_of(state.problem, state.residual, multipliers)).mean())
+    return policy.near * float(np.abs(excess_of(state.problem, state.residual, multipliers)).mean())
 
 
 def _unsettled(state: State) -> Index:

@@ -6,14 +6,8 @@ import numpy as np
 
 from hinge.arrays import Index, Vector
 from hinge.settings import Sizes
+from hinge.solvers.policies import Policy
 from hinge.solvers.state import State
-
-# A set somewhat larger than the number of free variables lets one inner solve settle all of them at once.
-_SIZE_PER_FREE = 1.3
-
-# Share of the last set that stays: variables that just moved are likely to move again. A newcomer of a dear
-# kernel costs a whole row.
-_KEPT_SHARE_CHEAP, _KEPT_SHARE_DEAR = 0.5, 0.75
 
 
 class WorkingSet:
@@ -26,10 +20,12 @@ class WorkingSet:
     ----------
     sizes : Sizes
         How large sets may be, and up to which size all variables are one.
+    policy : Policy
+        How large sets are beside the free variables, and how much of them stays.
     """
 
-    def __init__(self, sizes: Sizes) -> None:
-        self._sizes = sizes
+    def __init__(self, sizes: Sizes, policy: Policy) -> None:
+        self._sizes, self._policy = sizes, policy
         self._last: Index = np.empty(0, dtype=np.int64)
 
     def choose(self, state: State) -> Index:
@@ -37,12 +33,11 @@ class WorkingSet:
         problem, beta, residual = state.problem, state.beta, state.residual
         n_free = int(np.count_nonzero((beta > problem.lo) & (beta < problem.hi)))
         sizes = self._sizes
-        size = max(min(int(_SIZE_PER_FREE * n_free), sizes.largest_set), sizes.smallest_set)
+        size = max(min(int(self._policy.per_free * n_free), sizes.largest_set), sizes.smallest_set)
         size = min(size, state.gram.largest_block, problem.n_variables)
         if problem.n_variables <= sizes.one_set and state.gram.has_room_for(problem.n_variables):
             return np.arange(problem.n_variables)
-        share = _KEPT_SHARE_CHEAP if state.gram.is_cheap else _KEPT_SHARE_DEAR
-        kept = self._last[: int(share * size)]
+        kept = self._last[: int(self._policy.kept * size)]
         taken = np.zeros(problem.n_variables, dtype=bool)
         taken[kept] = True
         top, bottom = state.extremes()

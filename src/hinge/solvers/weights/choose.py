@@ -8,6 +8,8 @@ from hinge.dual.problem import DualProblem
 from hinge.kernel.gram import Gram
 from hinge.settings import Settings
 from hinge.solvers.block.shrinking import ActiveSet, near_margin, shrinking_block
+from hinge.solvers.exactness import sharper
+from hinge.solvers.hard_margin import is_unbounded
 from hinge.solvers.run import Run
 from hinge.solvers.state import State
 from hinge.solvers.weights.descent import descend
@@ -17,22 +19,18 @@ from hinge.solvers.weights.proximal import proximal_steps
 # variables can be moved one by one. In between neither is sure to pay.
 _FEW_FEATURES, _MANY_FEATURES = 400, 1000
 
-# Proximal steps on all samples end where the violation has fallen to this share; most samples are settled by then.
-_ROUGH = 0.5
-
-# The samples near the margin are solved a little beyond the tolerance, since the others have not moved with them.
-_ACTIVE_SHARE = 0.9
+# Active sets that do not suffice will not: the samples near the margin are found at once or by blocks.
 _MOST_ACTIVE_SETS = 10
 
 
-def weight_method(problem: DualProblem, gram: Gram, settings: Settings) -> str | None:
-    """Return which method on the weight vector suits a problem: "proximal", "descent" or None.
+def has_weight_method(problem: DualProblem, gram: Gram, settings: Settings) -> bool:
+    """Whether there are weights to work on, bounded variables, and no duality gap to be watched on the way."""
+    return gram.through_weights and settings.gap_tol is None and not is_unbounded(problem)
 
-    Both need bounded variables and do not watch a duality gap on their way.
-    """
-    if not gram.through_weights or settings.gap_tol is not None:
-        return None
-    if not (np.isfinite(problem.lo).all() and np.isfinite(problem.hi).all()):
+
+def weight_method(problem: DualProblem, gram: Gram, settings: Settings) -> str | None:
+    """Return which method on the weight vector suits a problem: "proximal", "descent" or None."""
+    if not has_weight_method(problem, gram, settings):
         return None
     d = gram.weights.n_features
     return "proximal" if d <= _FEW_FEATURES else "descent" if d >= _MANY_FEATURES else None
@@ -59,15 +57,15 @@ def proximal_then_block(state: State, tol: float, run: Run) -> None:
     Stop
         A limit was reached, or no working set makes progress.
     """
-    rough = max(tol, _ROUGH * state.violation())
+    rough = max(tol, run.policy.proximal.share * state.violation())  # most samples are settled by then
     proximal_steps(state, rough, run)
     is_solved = state.violation() <= rough
     for _ in range(_MOST_ACTIVE_SETS):
         if not is_solved or state.violation() <= tol:
             break
-        active = near_margin(state) if run.settings.shrinking else np.arange(state.gram.n)
-        with ActiveSet(state, active) as chosen:
-            proximal_steps(chosen.part, _ACTIVE_SHARE * tol, run)
-            is_solved = chosen.part.violation() <= _ACTIVE_SHARE * tol
+        active = near_margin(state, run.policy) if run.settings.shrinking else np.arange(state.gram.n)
+        with ActiveSet(state, active, run.policy) as chosen:
+            proximal_steps(chosen.part, sharper(tol), run)
+            is_solved = chosen.part.violation() <= sharper(tol)
     if state.violation() > tol:
         shrinking_block(state, tol, run)

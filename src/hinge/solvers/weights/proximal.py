@@ -29,45 +29,20 @@ from hinge.dual.optimality import excess_of, multipliers_of
 from hinge.dual.problem import DualProblem, shift_for
 from hinge.kernel.rounding import UNIT
 from hinge.runtime.jit import compiled
+from hinge.solvers.policies import Proximal
 from hinge.solvers.run import Run
-from hinge.solvers.state import State
+from hinge.solvers.state import FELT, State
 
-# σ of the first step, in widths of the box for a residual of the size of the violation, and at most in units of
-# 1 / k(x, x) of most samples; how it grows, and how where few Newton steps were needed. Where a step leads nowhere
-# it was too large by far.
-_FIRST, _MOST_FIRST = 0.1, 1e6
-_GROWTH, _FAST_GROWTH = 4.0, 16.0
-_FEW_NEWTON_STEPS = 3
-_RETREAT = 1e-3
-_MOST_RETREATS = 8
-
-# A step is solved to this share of what its σ leaves of the violation, and of the tolerance.
-_INNER_SHARE = 0.5
-
-# Beyond so many steps something is wrong; block decomposition takes over.
-_MOST_STEPS = 60
-_MOST_NEWTON_STEPS = 40
-
-# A sample is huge if its k(x, x) is so many times as large as this share of the samples have it at most.
-_HUGE, _MOST = 1e3, 0.9
-_LEAST_USUAL = 1e-290
-
-# Passes over all variables in which the shift that their sum needs must be found.
+# Passes over all variables in which the shift that their sum needs must be found, and what may be left of a sum,
+# relative to the sum of magnitudes: the rounding of a thousand terms.
 _MOST_PASSES = 8
-
-# Variables that take up what rounding left of a sum, and what may be left of it then.
-_ABSORBERS = 3
 _SUM_ERROR = 1e-13
 
-# The line search ends where the slope has fallen to this share.
-_SLOPE_SHARE = 0.3
-_MOST_TRIALS = 30
-
-# Weights are summed up to twice the digits where rounding could leave more than this share of the accuracy wanted.
-_ROUNDING_SHARE = 0.1
-
-# Weights and variables fit where what is left is the effect of so many units in the last place of all variables.
+# Weights and variables fit where what is left is the effect of some units in the last place of all variables.
 _ULPS = 8.0
+
+# Samples of no size at all have rates that do not overflow.
+_LEAST_USUAL = 1e-290
 
 # Keeps the matrix positive where a group's variables span a direction that the features have too.
 _RIDGE = 1e-12
@@ -81,20 +56,14 @@ def proximal_steps(state: State, tol: float, run: Run) -> None:
     Stop
         A limit was reached; the state is at the last proximal point.
     """
-    violation = state.violation()
-    width = float(np.max(state.problem.hi - state.problem.lo))
-    usual = max(float(np.quantile(state.gram.diagonal, _MOST, method="lower")), _LEAST_USUAL)
-    sizes = np.maximum(state.gram.diagonal / (_HUGE * usual), 1.0)
-    sizes = np.tile(sizes, state.problem.n_variables // state.problem.n_samples)
-    sigma = min(_FIRST * width / violation, _MOST_FIRST / usual) if violation > 0 else 1.0
-    everyone = np.arange(state.problem.n_variables)
-    problem, n_retreats = _with_sums_of(state), 0
-    for _ in range(_MOST_STEPS):
-        if violation <= tol:
+    policy, everyone = run.policy.proximal, np.arange(state.problem.n_variables)
+    rate, problem, n_retreats = _first_rate(state, policy), _with_sums_of(state), 0
+    for _ in range(policy.steps):
+        if (violation := state.violation()) <= tol:
             return
-        step = _Step(state, problem, sigma / sizes)
+        step = _Step(state, problem, rate, policy)
         with suppress(LinAlgError), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            step.solve(_INNER_SHARE * tol, violation, run)
+            step.solve(policy.share * tol, violation, run)
         if not np.isfinite(step.beta).all():
             return
         before = state.beta.copy(), state.residual.copy()
@@ -104,13 +73,22 @@ def proximal_steps(state: State, tol: float, run: Run) -> None:
         run.count(step.n_newton, min(change, 0.0))
         state.sharpen(tol)
         if change < 0:
-            sigma *= _FAST_GROWTH if step.n_newton <= _FEW_NEWTON_STEPS else _GROWTH
-        elif n_retreats < _MOST_RETREATS:
+            rate = rate * policy.growth ** (2 if step.n_newton <= policy.few else 1)
+        elif n_retreats < policy.retreats:
             n_retreats += 1
-            sigma *= _RETREAT
+            rate = rate / policy.huge
         else:
             return
-        violation = state.violation()
+
+
+def _first_rate(state: State, policy: Proximal) -> Vector:
+    """Return σ of every variable in the first step: the same for all but those of huge samples."""
+    problem, violation = state.problem, state.violation()
+    usual = max(float(np.quantile(state.gram.diagonal, policy.usual, method="lower")), _LEAST_USUAL)
+    sizes = np.maximum(state.gram.diagonal / (policy.huge * usual), 1.0)
+    width = float(np.max(problem.hi - problem.lo))
+    sigma = min(policy.first * width / violation, policy.most_first / usual) if violation > 0 else 1.0
+    return sigma / np.tile(sizes, problem.n_variables // problem.n_samples)
 
 
 def _with_sums_of(state: State) -> DualProblem:
@@ -135,8 +113,8 @@ class _Step:
         Newton steps taken.
     """
 
-    def __init__(self, state: State, problem: DualProblem, rate: Vector) -> None:
-        self.problem, self.gram, self.rate = problem, state.gram, rate
+    def __init__(self, state: State, problem: DualProblem, rate: Vector, policy: Proximal) -> None:
+        self.problem, self.gram, self.rate, self.policy = problem, state.gram, rate, policy
         self.origin = state.beta.copy()
         self.weights = np.zeros(self.gram.weights.n_features)
         self.n_newton = 0
@@ -162,7 +140,8 @@ class _Step:
         problem, beta = self.problem, self.beta.copy()
         for members, target in zip(self._members, problem.sums, strict=True):
             inside = members[(beta[members] > problem.lo[members]) & (beta[members] < problem.hi[members])]
-            for t in inside[np.argsort(-self.rate[inside], kind="stable")[:_ABSORBERS]]:
+            if len(inside):
+                t = inside[np.argmax(self.rate[inside])]
                 lack = float(target - beta[members].sum())
                 beta[t] = min(max(beta[t] + lack, problem.lo[t]), problem.hi[t])
             if abs(target - beta[members].sum()) > _SUM_ERROR * float(np.abs(beta[members]).sum()):
@@ -172,9 +151,9 @@ class _Step:
     def solve(self, accuracy: float, violation: float, run: Run) -> None:
         """Take Newton steps until weights and variables fit, or as far as they lead."""
         d, longest = len(self.weights), float(self._lengths.max())
-        for _ in range(min(_MOST_NEWTON_STEPS, run.steps_left)):
+        for _ in range(min(self.policy.steps, run.steps_left)):
             left = float(np.max(np.abs(self.beta - self.origin) / self.rate))  # of the violation, in any case
-            wanted = max(_INNER_SHARE * left, accuracy)
+            wanted = max(self.policy.share * left, accuracy)
             gradient = self._gradient(wanted)
             misfit = longest * float(np.linalg.norm(gradient[:d]))
             if misfit <= max(wanted, _ULPS * UNIT * longest * float(np.linalg.norm(self.beta * self._lengths))):
@@ -188,7 +167,7 @@ class _Step:
     def _gradient(self, accuracy: float) -> Vector:
         moved = self.beta - self.origin
         coefficients = self.problem.coefficients(moved)
-        if float(self.gram.rounding(coefficients).max()) <= _ROUNDING_SHARE * accuracy:
+        if float(self.gram.rounding(coefficients).max()) <= FELT * accuracy:
             misfit = self.weights - self.gram.weights.of(coefficients)
         else:  # features of very different sizes: what the weights lack would drown in the rounding of a sum
             high, low = self.gram.weights.sharp(coefficients)
@@ -227,7 +206,7 @@ class _Step:
             fitting = clipped_dot(self.goal, falling, self.rate, -length, problem.lo, problem.hi)
             return own + length * growth - fitting
 
-        length = _root(slope_at, slope)
+        length = _root(slope_at, slope, self.policy)
         if length <= 0:
             return False
         self.weights = self.weights + length * direction
@@ -235,7 +214,7 @@ class _Step:
         return True
 
 
-def _root(slope_at: Callable[[float], float], slope: float) -> float:
+def _root(slope_at: Callable[[float], float], slope: float, policy: Proximal) -> float:
     """Return a length at which a slope, negative at 0 and rising, has nearly vanished; at most 1.
 
     By false position, with a bisection every third time.
@@ -244,13 +223,13 @@ def _root(slope_at: Callable[[float], float], slope: float) -> float:
     low_slope, high_slope = slope, slope_at(1.0)
     if not slope < 0:
         return 0.0
-    if high_slope <= _SLOPE_SHARE * -slope:
+    if high_slope <= policy.share * -slope:
         return 1.0
-    for trial in range(_MOST_TRIALS):
+    for trial in range(policy.steps):
         share = low_slope / (low_slope - high_slope) if trial % 3 else 0.5
         length = low + min(max(share, 0.05), 0.95) * (high - low)
         here = slope_at(length)
-        if abs(here) <= _SLOPE_SHARE * -slope:
+        if abs(here) <= policy.share * -slope:
             return length
         if here > 0:
             high, high_slope = length, here

@@ -1,0 +1,101 @@
+"""What methods decide: few numbers, each with its unit and reason.
+
+A run carries them (`Run.policy`), so that a test may set others. They change how fast an answer is found, never
+which answer. How large a problem must be to be divided is the caller's (`Settings.sizes`), and what an operation
+costs on a computer is measured (`hinge.runtime`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Proximal:
+    """How long proximal steps are, and how exactly each is solved.
+
+    Parameters
+    ----------
+    first : float
+        σ of the first step, in widths of the box for a residual of the size of the violation.
+    most_first : float
+        The same at most, in units of 1 / k(x, x) of most samples.
+    growth : float
+        How σ grows from step to step; by its square where Newton's method had no trouble.
+    few : int
+        Newton steps up to which it had none.
+    retreats : int
+        Steps that led nowhere because σ was too large by far, in all.
+    huge : float
+        A sample is huge if its k(x, x) is this many times that of most: three decades. σ falls by as much where it
+        was too large.
+    usual : float
+        "Most samples" are this share of them, the smaller ones.
+    share : float
+        What is solved before something else changes is solved to this share: a step, to what its σ leaves of the
+        violation; a line search, to the slope at its beginning; all samples, before those near the margin.
+    steps : int
+        Beyond this many steps, of each kind, something is wrong: most take about ten.
+    """
+
+    first: float = 0.1
+    most_first: float = 1e6
+    growth: float = 4.0
+    few: int = 3
+    retreats: int = 8
+    huge: float = 1e3
+    usual: float = 0.9
+    share: float = 0.5
+    steps: int = 40
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How long to try, how far to go, what to set aside.
+
+    Parameters
+    ----------
+    patience : int
+        Attempts in a row that lead nowhere before a method gives way: rounds of refinement, working sets, turns.
+    turn : int
+        Working sets in the first turn of a small problem; proximal steps have their turn then. Each turn has twice
+        as many. Pair steps settle nearly everything in this many, and where they crawl, turns should be short.
+    turns : int
+        Turns of a small problem after which it will not get there in useful time: a second or two at most.
+    further : float
+        A part of the variables is solved to this share of the violation of the whole: a decade beyond it. More
+        would be lost, because the others move next.
+    settled : float
+        The same where the part is probably the right one, because it is small or because the last look at the
+        others found nothing among them: it is solved nearly to the end.
+    worthwhile : float
+        Share of the samples above which it does not pay to set the others aside.
+    near : float
+        Samples stay active within this share of the residuals' mean distance from the multiplier. Fewer of them
+        would have to be looked at again; more cost as much as all.
+    subset : float
+        Share of the samples that are solved first: a random quarter shows which will be support vectors.
+    per_free : float
+        Variables of a working set for each that is free: with some more, one inner solve settles all of them.
+    kept : float
+        Share of a working set that stays for the next: variables that just moved are likely to move again, and a
+        newcomer of an expensive kernel costs a whole row.
+    proximal : Proximal
+        Proximal steps, of kernels with a weight vector.
+    """
+
+    patience: int = 3
+    turn: int = 6
+    turns: int = 4
+    further: float = 0.1
+    settled: float = 0.01
+    worthwhile: float = 0.8
+    near: float = 0.3
+    subset: float = 0.25
+    per_free: float = 1.3
+    kept: float = 0.5
+    proximal: Proximal = Proximal()
+
+
+#: What a run does unless somebody says otherwise.
+USUAL = Policy()
