@@ -11,6 +11,7 @@ from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_clas
 from hinge.kernel import kernels as library
 from hinge.kernel.kernels import kind_of
 from hinge.runtime.threads import lazy
+from hinge.settings import RULES
 from reference import kernel_matrix
 
 FORMULATIONS = (
@@ -27,14 +28,9 @@ STORAGES = ("dense64", "dense32", "csr_matrix", "csr_array_int64", "bits", "prec
 # Kernels of features by name; those that are positive semi-definite.
 NAMED = tuple(name for name in library.KERNELS if kind_of(name).has_features)
 KERNELS = tuple(name for name in NAMED if Kernel(name).is_positive)
-SOLVERS = (
-    ("auto", "second_order"),
-    ("block", "second_order"),
-    ("smo", "mvp"),
-    ("smo", "second_order"),
-    ("smo", "mg"),
-    ("smo", "hmg"),
-)
+SURE_RULES = tuple(rule.name for rule in RULES.values() if not rule.may_stall)
+SOLVERS = (("auto", "second_order"), ("block", "second_order"), *(("smo", rule) for rule in RULES))
+SURE_SOLVERS = tuple((solver, rule) for solver, rule in SOLVERS if rule in SURE_RULES)
 
 
 @dataclass(frozen=True)

@@ -159,8 +159,6 @@ LARGE = {
             "lab.algorithms.coordinate_ascent._sweep", "lab.algorithms.gain_rows._steps",
             "lab.algorithms.gradient_projection._climb", "lab.algorithms.platt_steps._next_violator",
             "lab.algorithms.platt_steps._joint_step", "lab.experiments.platt._series_section",
-            "solvers.pairs.pairwise._second_order", "solvers.pairs.pairwise._best_partner",
-            "solvers.pairs.pairwise._related_pair", "solvers.pairs.pairwise.optimise",
             "solvers.weights.descent.sweep",
         ),
         _MEND,

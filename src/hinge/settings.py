@@ -4,12 +4,74 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 Solver = Literal["auto", "block", "smo", "proximal", "descent"]
-Rule = Literal["second_order", "mvp", "mg", "hmg"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A working-set rule of pair steps: how the pair that moves next is chosen.
+
+    Attributes
+    ----------
+    name : str
+        What `Settings` calls it.
+    title : str
+        What people call it.
+    reference : str
+        Paper and section that describe it.
+    summary : str
+        What it does, in a sentence.
+    looks_back : bool
+        Whether it chooses among the pairs that share a variable with the last one, so that it is given that pair.
+    may_stall : bool
+        Whether it may end without an optimum.
+    """
+
+    name: str
+    title: str
+    reference: str
+    summary: str
+    looks_back: bool = False
+    may_stall: bool = False
+
+
+#: The working-set rules by name; `hinge.solvers.pairs.rules` numbers them in this order.
+RULES = {
+    rule.name: rule
+    for rule in (
+        Rule(
+            "mvp",
+            "maximal violating pair (LIBSVM 2.71)",
+            "Bottou & Lin, algorithm 1.3; Glasmachers & Igel, section 1.3",
+            "the pair that violates most",
+        ),
+        Rule(
+            "second_order",
+            "second order (LIBSVM 2.8)",
+            "Bottou & Lin, eq. 1.27; Glasmachers & Igel, section 1.3",
+            "with the variable that violates most, the one of largest gain, bounds aside",
+        ),
+        Rule(
+            "mg",
+            "maximum gain",
+            "Glasmachers & Igel, section 2.3; may end without an optimum (theorem 7)",
+            "the pair of largest gain among those that share a variable with the last one",
+            looks_back=True,
+            may_stall=True,
+        ),
+        Rule(
+            "hmg",
+            "hybrid maximum gain",
+            "Glasmachers & Igel, section 2.4",
+            "likewise; the pair that violates most where the last one is at its bounds",
+            looks_back=True,
+        ),
+    )
+}
 
 
 @dataclass(frozen=True)
@@ -88,8 +150,8 @@ class Settings:
         ``"block"`` solves large working sets by matrix products; ``"smo"`` moves pairs; ``"proximal"`` and
         ``"descent"`` work on the weight vector of a linear kernel, all of it at once or one variable at a time;
         ``"auto"`` chooses.
-    rule : {"second_order", "mvp", "mg", "hmg"}
-        Working-set rule of ``"smo"``.
+    rule : str
+        Working-set rule of ``"smo"``: a name in `RULES`.
     tol : float
         Largest violation of the optimality conditions at which a run has converged.
     gap_tol : float, optional
@@ -114,7 +176,7 @@ class Settings:
     """
 
     solver: Solver = "auto"
-    rule: Rule = "second_order"
+    rule: str = "second_order"
     tol: float = 1e-3
     gap_tol: float | None = None
     shrinking: bool = True
@@ -125,8 +187,7 @@ class Settings:
     sizes: Sizes = Sizes()
 
     def __post_init__(self) -> None:
-        for name, allowed in (("solver", Solver), ("rule", Rule)):
-            choices = allowed.__args__  # type: ignore[attr-defined]
+        for name, choices in (("solver", get_args(Solver)), ("rule", RULES)):
             if getattr(self, name) not in choices:
                 known = ", ".join(choices)
                 raise ValueError(f"unknown {name} {getattr(self, name)!r}; known are {known}")

@@ -14,6 +14,7 @@ import peers
 from hinge import Gram, Kernel, Settings, Sizes, solve
 from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
 from reference import assert_solved, kernel_matrix, objective, residual
+from strategies import SURE_RULES
 
 N, GAMMA = 400, 0.1
 NEVER = 10**9
@@ -140,7 +141,7 @@ def test_callable_and_precomputed(problem):
 
 
 @pytest.mark.parametrize("cache_rows", [None, 3])
-@pytest.mark.parametrize("rule", ["second_order", "mvp", "hmg"])
+@pytest.mark.parametrize("rule", SURE_RULES)
 @pytest.mark.parametrize("formulation", PROBLEMS)
 def test_pair_steps_shrink_too(formulation, rule, cache_rows, peer_objective):
     problem = PROBLEMS[formulation][2]

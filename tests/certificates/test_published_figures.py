@@ -8,9 +8,7 @@ import pytest
 
 from hinge import Gram, Kernel, Settings, solve
 from hinge.dual.formulations import c_svc
-
-SOLVERS = [("auto", "second_order"), ("block", "second_order")]
-SOLVERS += [("smo", rule) for rule in ("mvp", "second_order", "mg", "hmg")]
+from strategies import SOLVERS
 
 
 def rbf_check(X, gamma, problem, beta):

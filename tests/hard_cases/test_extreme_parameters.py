@@ -6,15 +6,9 @@ import pytest
 from hinge import Gram, Kernel, Settings, solve
 from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
 from reference import assert_solved, kernel_matrix, minimise, objective
+from strategies import SURE_SOLVERS
 
-SOLVERS = [
-    ("auto", "second_order"),
-    ("block", "second_order"),
-    ("smo", "mvp"),
-    ("smo", "second_order"),
-    ("smo", "hmg"),
-]
-every_solver = pytest.mark.parametrize(("solver", "rule"), SOLVERS)
+every_solver = pytest.mark.parametrize(("solver", "rule"), SURE_SOLVERS)
 TOL = 1e-3
 
 

@@ -6,7 +6,7 @@ import pytest
 from hinge import Gram, Kernel, Settings, solve
 from hinge.dual.formulations import c_svc
 from reference import assert_solved, violation
-from strategies import Case
+from strategies import SURE_RULES, Case
 
 ROOT3 = np.sqrt(3.0)
 Q = np.array([[2, ROOT3, 1, ROOT3], [ROOT3, 4, ROOT3, 3], [1, ROOT3, 2, ROOT3], [ROOT3, 3, ROOT3, 4]])
@@ -31,7 +31,7 @@ def test_pure_maximum_gain_gets_stuck():
     assert solution.report.message
 
 
-@pytest.mark.parametrize("rule", ["hmg", "second_order", "mvp"])
+@pytest.mark.parametrize("rule", SURE_RULES)
 @pytest.mark.parametrize("start", [None, STUCK])
 def test_other_rules_converge(rule, start):
     problem, solution = run(rule, tol=1e-9, start=start)

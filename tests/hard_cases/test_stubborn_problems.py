@@ -11,7 +11,9 @@ import hinge
 from hinge import SVC, Gram, Kernel, NuSVR, Settings, certificate, solve
 from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
 from hinge.kernel.factor import features_of
-from hinge.solvers.pairs import pairwise
+from hinge.solvers.pairs.loop import optimise
+from hinge.solvers.pairs.rules import SECOND_ORDER
+from hinge.solvers.pairs.step import Point, Rows
 from hinge.training.tasks import Task
 from hinge.training.trainer import Trainer
 from reference import violation
@@ -129,14 +131,10 @@ def test_a_pair_is_flat_by_its_own_size():
     """A third sample of 1e14 does not make a pair of curvature 2 flat."""
     K = np.diag([1.0, 1.0, 1e14])
     beta, r = np.zeros(3), np.array([1.0, -1.0, 0.0])
-    box = np.full(3, -10.0), np.full(3, 10.0)
-    tally = np.zeros(2)
-    pairwise.optimise(
-        K, np.arange(3), np.zeros(3, np.int64), K.diagonal().copy(), beta, r, *box, np.zeros(3, np.int8), 1,
-        pairwise.SECOND_ORDER, 1e-9, 1, None, tally, 0,
-    )  # fmt: skip
+    point = Point(beta, r, np.full(3, -10.0), np.full(3, 10.0), np.zeros(3, np.int8), 1)
+    outcome = optimise(point, Rows.of_matrix(K, K.diagonal().copy()), SECOND_ORDER, None, 1e-9, 1)
     np.testing.assert_array_equal(beta, [1.0, -1.0, 0.0])
-    assert tally[0] == -1.0
+    assert outcome.change == -1.0
 
 
 def test_a_step_along_a_pair_whose_curvature_is_rounding_does_not_raise_the_objective():
@@ -144,9 +142,8 @@ def test_a_step_along_a_pair_whose_curvature_is_rounding_does_not_raise_the_obje
     size, unit = 1e14, np.spacing(1e14)
     K = np.array([[size, size], [size, size + unit]])
     beta, r = np.zeros(2), np.array([1e-3, -1e-3])
-    box = np.full(2, -1e6), np.full(2, 1e6)
-    args = np.zeros(2, np.int8), 1, pairwise.SECOND_ORDER, 1e-9, 1, None, np.zeros(2), 0
-    pairwise.optimise(K, np.arange(2), np.zeros(2, np.int64), np.full(2, size), beta, r, *box, *args)
+    point = Point(beta, r, np.full(2, -1e6), np.full(2, 1e6), np.zeros(2, np.int8), 1)
+    optimise(point, Rows.of_matrix(K, np.full(2, size)), SECOND_ORDER, None, 1e-9, 1)
     assert 0.5 * unit * beta[1] ** 2 - 1e-3 * (beta[0] - beta[1]) < 0
 
 

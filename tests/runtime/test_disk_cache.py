@@ -23,6 +23,7 @@ with event.install_recorder("numba:compile") as compilations:
     from hinge import SVC, Gram, Kernel, Settings, certificate, solve
     from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc
     from hinge.kernel.kernels import KERNELS
+    from hinge.settings import RULES
 
     rng = np.random.default_rng(0)
     X = np.round(rng.uniform(size=(60, 3)), 2)
@@ -37,7 +38,7 @@ with event.install_recorder("numba:compile") as compilations:
         for problem in problems:
             gram = Gram(X, Kernel("rbf"), precision=precision)
             solve(problem, gram, Settings(solver="block"))
-            for rule in ("mvp", "second_order", "mg", "hmg"):
+            for rule in RULES:
                 solve(problem, gram, Settings(solver="smo", rule=rule))
     SVC().fit(X, y).predict(X)
 

@@ -105,7 +105,7 @@ COMPILING = """
     import numpy as np
     from numba.core import event
     from hinge import SVC
-    from hinge.solvers.pairs.pairwise import optimise
+    from hinge.solvers.pairs.loop import optimise
 
     class Impatient(event.Listener):
         def on_start(self, news):

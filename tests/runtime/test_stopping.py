@@ -13,8 +13,9 @@ from hinge.solvers.block.shrinking import ActiveSet
 from hinge.solvers.state import State
 from hinge.training import course as training
 from reference import assert_feasible, kernel_matrix, objective, violation
+from strategies import SURE_RULES
 
-SOLVERS = [("block", "second_order"), ("smo", "second_order"), ("smo", "mvp"), ("smo", "hmg")]
+SOLVERS = [("block", "second_order"), *(("smo", rule) for rule in SURE_RULES)]
 every_solver = pytest.mark.parametrize(("solver", "rule"), SOLVERS)
 
 

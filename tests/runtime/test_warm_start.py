@@ -6,8 +6,9 @@ import pytest
 from hinge import Gram, Kernel, Settings, solve
 from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
 from reference import assert_solved, kernel_matrix, objective
+from strategies import SURE_RULES
 
-SOLVERS = [("block", "second_order"), ("smo", "second_order"), ("smo", "mvp"), ("smo", "hmg")]
+SOLVERS = [("block", "second_order"), *(("smo", rule) for rule in SURE_RULES)]
 every_solver = pytest.mark.parametrize(("solver", "rule"), SOLVERS)
 
 RNG = np.random.default_rng(0)

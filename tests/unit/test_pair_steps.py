@@ -5,7 +5,11 @@ import pytest
 
 from hinge import Gram, Kernel, Settings, solve
 from hinge.dual.formulations import c_svc
-from hinge.solvers.pairs import pairwise
+from hinge.settings import RULES
+from hinge.solvers.pairs import loop
+from hinge.solvers.pairs.rules import HMG, MG, MVP, NUMBER_OF, SECOND_ORDER
+from hinge.solvers.pairs.step import CONVERGED, NEEDS_ROWS, STEP_LIMIT, STUCK, UNBOUNDED, Point, Rows, pair_step
+from strategies import SURE_RULES
 
 INF = np.inf
 
@@ -27,7 +31,7 @@ INF = np.inf
     ],
 )
 def test_pair_step(gradient, curvature, room_i, room_j, expected):
-    assert pairwise.pair_step(gradient, curvature, room_i, room_j) == expected
+    assert pair_step(gradient, curvature, room_i, room_j) == expected
 
 
 def optimise(K, v, lo, hi, rule, *, beta=None, group=None, n_groups=1, max_steps=1, pair=(-1, -1), tol=1e-9):
@@ -36,17 +40,14 @@ def optimise(K, v, lo, hi, rule, *, beta=None, group=None, n_groups=1, max_steps
     beta = np.zeros(len(v)) if beta is None else np.array(beta, dtype=np.float64)
     r = v - K @ beta
     group = np.zeros(len(v), np.int8) if group is None else np.array(group, np.int8)
-    pairs, tally = np.tile(np.array(pair, dtype=np.int64), (max(n_groups, 1), 1)), np.zeros(2)
-    rows, slots, last_use, start = K, np.arange(len(v)), np.zeros(len(v), np.int64), beta.copy()
-    code, steps, violation, *_ = pairwise.optimise(
-        rows, slots, last_use, K.diagonal().copy(), beta, r, lo, hi, group, n_groups, rule, tol, max_steps, pairs,
-        tally, 0,
-    )  # fmt: skip
+    pairs, start = np.tile(np.array(pair, dtype=np.int64), (max(n_groups, 1), 1)), beta.copy()
+    point, rows = Point(beta, r, lo, hi, group, n_groups), Rows.of_matrix(K, K.diagonal().copy())
+    outcome = loop.optimise(point, rows, rule, pairs, tol, max_steps)
     change = 0.5 * beta @ K @ beta - v @ beta - (0.5 * start @ K @ start - v @ start)
-    assert tally[0] == pytest.approx(change)
-    assert tally[1] >= np.abs(beta - start) @ np.sqrt(K.diagonal()) * (1 - 1e-12)
+    assert outcome.change == pytest.approx(change)
+    assert outcome.way >= np.abs(beta - start) @ np.sqrt(K.diagonal()) * (1 - 1e-12)
     np.testing.assert_allclose(r, v - K @ beta, atol=1e-12)
-    return code, steps, violation, beta, tuple(int(t) for t in pairs[-1])
+    return *outcome[:3], beta, tuple(int(t) for t in pairs[-1])
 
 
 # Nine numbers: K of three variables, all of which may move both ways. r = v at zero.
@@ -57,20 +58,20 @@ WIDE = {"lo": [-9.0] * 3, "hi": [9.0] * 3}
 
 def test_maximal_violating_pair():
     """r = (1, −1, −0.9): largest and smallest."""
-    assert optimise(K, V, **WIDE, rule=pairwise.MVP)[-1] == (0, 1)
+    assert optimise(K, V, **WIDE, rule=MVP)[-1] == (0, 1)
 
 
 def test_second_order_prefers_the_larger_gain():
     """With i = 0: j = 1 gains 2² / 3, j = 2 gains 1.9² / (2 + 2 − 3)."""
-    assert optimise(K, V, **WIDE, rule=pairwise.SECOND_ORDER)[-1] == (0, 2)
+    assert optimise(K, V, **WIDE, rule=SECOND_ORDER)[-1] == (0, 2)
 
 
 def test_second_order_skips_what_may_not_fall():
     bounds = {"lo": [-9.0, -9.0, 0.0], "hi": [9.0] * 3}
-    assert optimise(K, V, **bounds, rule=pairwise.SECOND_ORDER)[-1] == (0, 1)
+    assert optimise(K, V, **bounds, rule=SECOND_ORDER)[-1] == (0, 1)
 
 
-@pytest.mark.parametrize("rule", [pairwise.MG, pairwise.HMG])
+@pytest.mark.parametrize("rule", [MG, HMG])
 def test_maximum_gain_keeps_a_variable_of_the_last_pair(rule):
     """From the last pair (1, 2) the gains are 4/6 (0, 1), 3.61/2 (0, 2) and 0.01/6 (2, 1)."""
     assert optimise(K, V, **WIDE, rule=rule, pair=(1, 2))[-1] == (0, 2)
@@ -79,67 +80,88 @@ def test_maximum_gain_keeps_a_variable_of_the_last_pair(rule):
 def test_maximum_gain_counts_the_box():
     """β₀ can rise by 0.0005 only, so that the pair (2, 1) gains more than (0, 1) or (0, 2)."""
     bounds = {"lo": [-9.0] * 3, "hi": [0.0005, 9.0, 9.0]}
-    assert optimise(K, V, **bounds, rule=pairwise.MG, pair=(1, 2))[-1] == (2, 1)
+    assert optimise(K, V, **bounds, rule=MG, pair=(1, 2))[-1] == (2, 1)
 
 
 def test_hybrid_takes_the_maximal_violating_pair_when_the_last_one_is_at_its_bounds():
     """The pair (2, 3) sits at its bounds; (0, 1), which shares nothing with it, violates most."""
     K4, v = np.eye(4), [5.0, -5.0, 1.0, -1.0]
     state = {"lo": [-9, -9, 0, -1], "hi": [9, 9, 1, 0], "beta": [0.0, 0.0, 1.0, -1.0], "pair": (2, 3)}
-    assert optimise(K4, v, **state, rule=pairwise.HMG)[-1] == (0, 1)
+    assert optimise(K4, v, **state, rule=HMG)[-1] == (0, 1)
+
+
+def test_maximum_gain_gives_up_where_no_pair_near_the_last_can_move():
+    """Only (0, 1) can move, which shares nothing with (2, 3)."""
+    state = {"lo": [-9, -9, 0, 0], "hi": [9, 9, 0, 0], "pair": (2, 3)}
+    assert optimise(np.eye(4), [1.0, -1.0, 0.0, 0.0], **state, rule=MG)[:2] == (STUCK, 0)
+    assert optimise(np.eye(4), [1.0, -1.0, 0.0, 0.0], **state, rule=HMG)[-1] == (0, 1)
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.name)
+def test_rules_that_look_back_need_the_last_pair_and_others_do_not(rule):
+    point = Point(np.zeros(3), np.array(V), np.full(3, -9.0), np.full(3, 9.0), np.zeros(3, np.int8), 1)
+    rows = Rows.of_matrix(np.array(K), np.array(K).diagonal().copy())
+    if rule.looks_back:
+        with pytest.raises(ValueError, match="working-set rule"):
+            loop.optimise(point, rows, NUMBER_OF[rule.name], None, 1e-9, 1)
+    else:
+        assert loop.optimise(point, rows, NUMBER_OF[rule.name], None, 1e-9, 1).steps == 1
+
+
+def test_a_number_that_no_rule_has_is_an_error():
+    with pytest.raises(ValueError, match="working-set rule"):
+        optimise(K, V, **WIDE, rule=len(RULES))
 
 
 def test_groups_are_never_mixed():
     """The worst pair overall, (0, 3), lies across two groups; the worst inside one is (2, 3)."""
     v = [5.0, 4.0, 3.0, -5.0]
     wide = {"lo": [-9] * 4, "hi": [9] * 4}
-    for rule in (pairwise.MVP, pairwise.SECOND_ORDER, pairwise.MG, pairwise.HMG):
+    for rule in NUMBER_OF.values():
         *_, beta, pair = optimise(np.eye(4), v, **wide, rule=rule, group=[0, 0, 1, 1], n_groups=2)
         assert pair == (2, 3)
         np.testing.assert_array_equal(beta, [0, 0, 4, -4])
 
 
-@pytest.mark.parametrize("rule", [pairwise.MVP, pairwise.SECOND_ORDER, pairwise.MG, pairwise.HMG])
+@pytest.mark.parametrize("rule", NUMBER_OF.values())
 def test_single_steps_without_groups(rule):
     """K = diag(1, 4): v = (3, 4) wants β = (3, 1), each variable alone; the bound 2 cuts the first."""
     code, steps, violation, beta, _ = optimise(
         np.diag([1.0, 4.0]), [3.0, 4.0], [0, 0], [2, 2], rule, n_groups=0, max_steps=10
     )  # fmt: skip
-    assert (code, steps, violation) == (pairwise.CONVERGED, 2, 0.0)
+    assert (code, steps, violation) == (CONVERGED, 2, 0.0)
     np.testing.assert_array_equal(beta, [2.0, 1.0])
 
 
-@pytest.mark.parametrize("rule", [pairwise.MVP, pairwise.SECOND_ORDER])
+@pytest.mark.parametrize("rule", NUMBER_OF.values())
 def test_bounds_are_assigned_not_approached(rule):
     """0.1 + 0.2 is not 0.3 in floating point: the variable must still land on its bound."""
     code, _, violation, beta, _ = optimise(
         np.eye(2), [9.0, -9.0], [-0.5, -0.3], [0.3, 0.5], rule, beta=[0.1, -0.1], max_steps=5
     )  # fmt: skip
-    assert (code, violation) == (pairwise.CONVERGED, 0.0)
+    assert (code, violation) == (CONVERGED, 0.0)
     np.testing.assert_array_equal(beta, [0.3, -0.3])
 
 
 def test_why_the_loop_returns():
-    flat = {"lo": [0, -INF], "hi": [INF, 0], "rule": pairwise.SECOND_ORDER, "max_steps": 5}
-    assert optimise(np.ones((2, 2)), [1, -1], **flat)[0] == pairwise.UNBOUNDED
-    assert optimise(np.eye(2), [1, -1], **flat)[0] == pairwise.CONVERGED
-    assert optimise(K, V, **WIDE, rule=pairwise.MVP, max_steps=2)[:2] == (pairwise.STEP_LIMIT, 2)
+    flat = {"lo": [0, -INF], "hi": [INF, 0], "rule": SECOND_ORDER, "max_steps": 5}
+    assert optimise(np.ones((2, 2)), [1, -1], **flat)[0] == UNBOUNDED
+    assert optimise(np.eye(2), [1, -1], **flat)[0] == CONVERGED
+    assert optimise(K, V, **WIDE, rule=MVP, max_steps=2)[:2] == (STEP_LIMIT, 2)
 
 
-def test_a_missing_row_is_asked_for_and_nothing_moves():
+@pytest.mark.parametrize("rule", NUMBER_OF.values())
+def test_a_missing_row_is_asked_for_and_nothing_moves(rule):
     K2, beta, r = np.eye(2), np.zeros(2), np.array([1.0, -1.0])
-    rows, slots, last_use = K2[:1].copy(), np.array([0, -1]), np.zeros(1, np.int64)
-    lo, hi, group = np.array([0.0, -1.0]), np.array([1.0, 0.0]), np.zeros(2, np.int8)
-    code, steps, _, first, second, _ = pairwise.optimise(
-        rows, slots, last_use, np.ones(2), beta, r, lo, hi, group, 1, pairwise.SECOND_ORDER, 1e-9, 10,
-        np.full((1, 2), -1, np.int64), np.zeros(2), 0,
-    )  # fmt: skip
-    assert (code, steps) == (pairwise.NEEDS_ROWS, 0)
-    assert 1 in (first, second)
+    point = Point(beta, r, np.array([0.0, -1.0]), np.array([1.0, 0.0]), np.zeros(2, np.int8), 1)
+    rows = Rows(K2[:1].copy(), np.array([0, -1]), np.zeros(1, np.int64), np.zeros(1, np.int64), np.ones(2))
+    outcome = loop.optimise(point, rows, rule, np.full((1, 2), -1, np.int64), 1e-9, 10)
+    assert (outcome.code, outcome.steps) == (NEEDS_ROWS, 0)
+    assert 1 in (outcome.first, outcome.second)
     np.testing.assert_array_equal(beta, 0.0)
 
 
-@pytest.mark.parametrize("rule", ["second_order", "mvp", "hmg"])
+@pytest.mark.parametrize("rule", SURE_RULES)
 def test_what_reaches_its_bound_is_there_exactly(rule):
     """However the cost rounds: β + (C − β) need not be C, and a support vector at its bound must be seen to be."""
     rng = np.random.default_rng(0)

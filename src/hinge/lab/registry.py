@@ -10,7 +10,7 @@ from hinge.dual.problem import DualProblem
 from hinge.kernel.gram import Gram
 from hinge.lab.trace import Recorder, Traced
 from hinge.report import Solution
-from hinge.settings import Settings
+from hinge.settings import RULES, Settings
 from hinge.solvers import solve
 
 #: From a problem, its kernel values and settings to a solution.
@@ -102,32 +102,14 @@ PRODUCTION = (
         _EVERYTHING,
         _production(solver="block"),
     ),
-    Algorithm(
-        "smo-mvp",
-        "SMO, maximal violating pair (LIBSVM 2.71)",
-        "Bottou & Lin, algorithm 1.3; Glasmachers & Igel, section 1.3",
-        _EVERYTHING,
-        _production(solver="smo", rule="mvp"),
-    ),
-    Algorithm(
-        "smo-second-order",
-        "SMO, second order (LIBSVM 2.8)",
-        "Bottou & Lin, eq. 1.27; Glasmachers & Igel, section 1.3",
-        _EVERYTHING,
-        _production(solver="smo", rule="second_order"),
-    ),
-    Algorithm(
-        "smo-mg",
-        "SMO, maximum gain",
-        "Glasmachers & Igel, section 2.3; may end without an optimum (theorem 7)",
-        _EVERYTHING,
-        _production(solver="smo", rule="mg"),
-    ),
-    Algorithm(
-        "smo-hmg",
-        "SMO, hybrid maximum gain",
-        "Glasmachers & Igel, section 2.4",
-        _EVERYTHING,
-        _production(solver="smo", rule="hmg"),
+    *(
+        Algorithm(
+            f"smo-{rule.name.replace('_', '-')}",
+            f"SMO, {rule.title}",
+            rule.reference,
+            _EVERYTHING,
+            _production(solver="smo", rule=rule.name),
+        )
+        for rule in RULES.values()
     ),
 )

@@ -29,7 +29,9 @@ from hinge.solvers.active_set.free_set import NS_OF_CHANGE, FreeSet, layout_ns, 
 from hinge.solvers.active_set.steps import subtract_image
 from hinge.solvers.conclusion import solution_at
 from hinge.solvers.exactness import is_within, sharper
-from hinge.solvers.pairs.pairwise import CONVERGED, SECOND_ORDER, STEP_LIMIT, optimise
+from hinge.solvers.pairs.loop import optimise
+from hinge.solvers.pairs.rules import SECOND_ORDER
+from hinge.solvers.pairs.step import CONVERGED, STEP_LIMIT, Point, Rows
 
 # Nanoseconds that a pair step takes for every variable.
 _PAIR = 2.2
@@ -260,19 +262,16 @@ def _pairs_on_matrix(
     kernel: Floats, gram: Gram, problem: DualProblem, point: _Point, tol: float, limit: int
 ) -> tuple[bool, int]:
     """Take pair steps, in place; return whether they led to ``tol``, and how many there were."""
-    n, residual, tally = len(kernel), point.residual, np.zeros(2)
+    residual, rows = point.residual, Rows.of_matrix(kernel, gram.diagonal)
+    place = Point.of(problem, point.beta, residual)
     largest = float(np.abs(residual).max())
     at_once = int(_NS_AT_ONCE / (_PAIR * problem.n_variables)) + 1
-    steps, code = 0, STEP_LIMIT
+    steps, way, code = 0, 0.0, STEP_LIMIT
     while code == STEP_LIMIT and steps < limit and not requested():
-        code, taken, *_ = optimise(
-            kernel, np.arange(n), np.zeros(n, np.int64), gram.diagonal, point.beta, residual, problem.lo,
-            problem.hi, problem.group, problem.n_groups, SECOND_ORDER, tol, min(at_once, limit - steps), None,
-            tally, 0,
-        )  # fmt: skip
-        steps += taken
+        outcome = optimise(place, rows, SECOND_ORDER, None, tol, min(at_once, limit - steps))
+        code, steps, way = outcome.code, steps + outcome.steps, way + outcome.way
     largest = max(largest, float(np.abs(residual).max()))
-    point.drift += _ROUNDING * (steps * largest + np.sqrt(gram.magnitude) * tally[1])
+    point.drift += _ROUNDING * (steps * largest + np.sqrt(gram.magnitude) * way)
     return code == CONVERGED, steps
 
 

@@ -16,6 +16,7 @@ from hinge.kernel.gram import Gram
 from hinge.report import Report, Solution, Status
 from hinge.runtime.interrupt import Cancelled, requested
 from hinge.runtime.threads import blas_on_one_thread
+from hinge.settings import RULES
 from hinge.solvers.exactness import error_of, is_exact, refresh, sharper, verdict
 from hinge.solvers.guard import Guard, may_be_above
 from hinge.solvers.run import GRACE_SECONDS, Run, Stop
@@ -80,7 +81,8 @@ def _refine(state: State, method: Method, run: Run) -> Status:
         try:
             method(state, aim, run)
         except Stop as stop:
-            if stop.status is not Status.STALLED or (run.settings.rule == "mg" and is_exact(state, tol)):
+            may_stall = RULES[run.settings.rule].may_stall and is_exact(state, tol)
+            if stop.status is not Status.STALLED or may_stall:
                 raise  # maximum gain may well end without an optimum (Glasmachers & Igel, theorem 7)
         if not is_exact(state, tol):
             refresh(state, tol)

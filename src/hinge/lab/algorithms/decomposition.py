@@ -35,7 +35,9 @@ from hinge.lab.algorithms.interior_point import solve_quadratic_program
 from hinge.lab.algorithms.subproblem import InnerSolver, Subproblem, extract, worst_violators
 from hinge.lab.registry import Algorithm
 from hinge.report import Status
-from hinge.solvers.pairs import pairwise
+from hinge.solvers.pairs.loop import optimise
+from hinge.solvers.pairs.rules import SECOND_ORDER
+from hinge.solvers.pairs.step import Point, Rows
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.state import State
 
@@ -112,13 +114,9 @@ def osuna() -> Selection:
 
 def by_pair_steps(sub: Subproblem, tol: float) -> int:
     """Sequential minimal optimisation, second order, on the small matrix."""
-    q, part = len(sub.variables), sub.problem
-    _, steps, *_ = pairwise.optimise(
-        sub.kernel, np.arange(q), np.zeros(q, np.int64), np.ascontiguousarray(sub.kernel.diagonal()), sub.beta,
-        sub.residual, part.lo, part.hi, part.group, part.n_groups, pairwise.SECOND_ORDER, tol, _MOST_PAIR_STEPS,
-        None, np.zeros(2), 0,
-    )  # fmt: skip
-    return int(steps)
+    point = Point.of(sub.problem, sub.beta, sub.residual)
+    rows = Rows.of_matrix(sub.kernel, np.ascontiguousarray(sub.kernel.diagonal()))
+    return int(optimise(point, rows, SECOND_ORDER, None, tol, _MOST_PAIR_STEPS).steps)
 
 
 def by_gradient_projection(sub: Subproblem, tol: float) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hinge.runtime.jit import compiled, larger
-from hinge.solvers.pairs.pairwise import ROUNDING
+from hinge.solvers.pairs.step import ROUNDING
 
 # What is left of a variable's room is rounding when it is below this share of its box.
 _ROUNDING = 1e-14

@@ -17,7 +17,9 @@ from hinge.solvers.active_set.free_set import NS_OF_CHANGE, FreeSet, layout_ns
 from hinge.solvers.block.working_set import WorkingSet
 from hinge.solvers.exactness import sharper
 from hinge.solvers.hard_margin import is_unbounded, stretch
-from hinge.solvers.pairs import pairwise
+from hinge.solvers.pairs.loop import optimise
+from hinge.solvers.pairs.rules import SECOND_ORDER
+from hinge.solvers.pairs.step import STEP_LIMIT, UNBOUNDED, Point, Rows
 from hinge.solvers.run import MOST_BURST, Effort, Run, Stop
 from hinge.solvers.state import State
 
@@ -73,24 +75,20 @@ def _solve_inner(state: State, chosen: Index, tol: float, run: Run) -> tuple[Vec
     problem = state.problem
     samples = chosen % problem.n_samples
     kernel = state.gram.block(samples)
-    everyone = np.arange(len(chosen))
     beta = state.beta[chosen]
     residual = state.residual[chosen]
     if _SINGLE_SUFFICES * float(np.abs(residual).max()) < tol:
         residual = residual.astype(kernel.dtype)
     inner = problem.restrict(chosen, len(chosen), state.beta)
-    arguments = (
-        kernel, everyone, np.zeros(len(chosen), np.int64), state.gram.diagonal[samples], beta, residual, inner.lo,
-        inner.hi, inner.group, inner.n_groups, pairwise.SECOND_ORDER, tol,
-    )  # fmt: skip
+    point, rows = Point.of(inner, beta, residual), Rows.of_matrix(kernel, state.gram.diagonal[samples])
     steps, effort = 0, run.effort
     for _ in range(_INNER_BURSTS):
         burst = min(int(effort.burst * len(chosen)) + 1, run.steps_left - steps)
-        code, taken, *_ = pairwise.optimise(*arguments, burst, None, np.zeros(2), 0)
+        code, taken, *_ = optimise(point, rows, SECOND_ORDER, None, tol, burst)
         steps += taken
-        if code == pairwise.UNBOUNDED:
+        if code == UNBOUNDED:
             raise Stop(Status.INFEASIBLE)
-        if code != pairwise.STEP_LIMIT or steps >= run.steps_left or run.must_stop():
+        if code != STEP_LIMIT or steps >= run.steps_left or run.must_stop():
             break
         effort.credit += max(_CREDIT * _SECONDS_PER_PAIR_AND_VARIABLE * taken * len(chosen), _LEAST_CREDIT)
         is_settled, n_changes = _move_together(kernel, inner, beta, residual, tol, effort, run.steps_left - steps)
@@ -98,7 +96,7 @@ def _solve_inner(state: State, chosen: Index, tol: float, run: Run) -> tuple[Vec
         effort.burst = max(0.5 * effort.burst, _LEAST_BURST) if is_settled else min(2 * effort.burst, MOST_BURST)
         if is_settled:
             break
-    _restore_sums(problem if len(chosen) == problem.n_variables else inner, beta, state.gram.diagonal[samples])
+    _restore_sums(problem if len(chosen) == problem.n_variables else inner, beta, rows.diagonal)
     return beta, steps
 
 

@@ -18,7 +18,9 @@ from hinge.report import Solution, Status
 from hinge.solvers.active_set.polish import AIM
 from hinge.solvers.conclusion import solution_at
 from hinge.solvers.exactness import is_within
-from hinge.solvers.pairs.pairwise import CONVERGED, SECOND_ORDER, optimise
+from hinge.solvers.pairs.loop import optimise
+from hinge.solvers.pairs.rules import SECOND_ORDER
+from hinge.solvers.pairs.step import CONVERGED, Point, Rows
 
 # Beyond so many variables pair steps need too long for the last digit.
 _MOST_VARIABLES = 40
@@ -42,14 +44,12 @@ def solve_small(problem: DualProblem, kernel: Floats, gram: Gram, index: Index, 
     n = problem.n_variables
     if n > _MOST_VARIABLES or kernel.dtype != np.float64 or not np.isfinite(problem.hi - problem.lo).all():
         return None
-    started, diagonal, everyone = time.perf_counter(), kernel.diagonal().copy(), np.arange(len(kernel))
+    started, rows = time.perf_counter(), Rows.of_matrix(kernel, kernel.diagonal().copy())
     beta = problem.start.copy()
     residual = _residual(problem, kernel, beta)
     aim = AIM * (1.0 + float(np.abs(residual).max()))
-    code, steps, *_ = optimise(
-        kernel, everyone, np.zeros(len(kernel), np.int64), diagonal, beta, residual, problem.lo, problem.hi,
-        problem.group, problem.n_groups, SECOND_ORDER, aim, _STEPS_PER_VARIABLE * n, None, np.zeros(2), 0,
-    )  # fmt: skip
+    point = Point.of(problem, beta, residual)
+    code, steps, *_ = optimise(point, rows, SECOND_ORDER, None, aim, _STEPS_PER_VARIABLE * n)
     if code != CONVERGED:
         return None
     residual = _residual(problem, kernel, beta)
