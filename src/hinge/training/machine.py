@@ -144,9 +144,11 @@ def assemble(
     column = np.empty(len(places), np.int64)
     column[used] = np.arange(len(used))
     shape = len(machines), len(used)
-    coefficients: Any = sp.csr_array((values, (number, column[samples])), shape=shape)
     if len(machines) * len(used) <= _MOST_DENSE:
-        coefficients = coefficients.toarray()
+        coefficients: Any = np.zeros(shape)
+        coefficients[number, column[samples]] = values
+    else:
+        coefficients = sp.csr_array((values, (number, column[samples])), shape=shape)
     vectors = np.empty((len(used), 0)) if kernel.is_precomputed else X[used]
     intercepts = np.array([machine.intercept for machine in machines])
     return Model(kernel, vectors, places[used], coefficients, intercepts)
