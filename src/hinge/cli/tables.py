@@ -245,6 +245,34 @@ examples:
     + _EXITS,
 )  # fmt: skip
 
+TOY = Command(
+    "toy",
+    "Draw points in the browser and watch machines being trained.",
+    (
+        Option(
+            "port",
+            "Port on 127.0.0.1; 0 takes a free one.",
+            kind="int",
+            default=8765,
+            metavar="N",
+            least=0,
+            most=65535,
+        ),
+        Option("no-browser", "Print the address, and leave it to you to open it."),
+    ),
+    ("[LINK]",),
+    """
+LINK is what "copy link" on the page gave somebody: the page begins with that picture. The page is for this
+computer alone and loads nothing from elsewhere. From another one, through a tunnel:
+  ssh -L 8765:127.0.0.1:8765 HOST hinge toy --no-browser
+
+examples:
+  hinge toy
+  hinge toy --port 9000 --no-browser
+"""
+    + _EXITS,
+)
+
 COMPLETION = Command(
     "completion",
     "Print a script that completes commands and options in a shell.",
@@ -257,4 +285,4 @@ COMPLETION = Command(
 """,
 )
 
-TABLES = (TRAIN, PREDICT, SCALE, GRID, EASY, CHECK, SUBSET, LAB, COMPLETION)
+TABLES = (TRAIN, PREDICT, SCALE, GRID, EASY, CHECK, SUBSET, TOY, LAB, COMPLETION)
