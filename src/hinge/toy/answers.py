@@ -80,7 +80,7 @@ def answer(question: str, asked: Any) -> Answer:
     SceneError
         The question makes no sense; the message is for the person at the page.
     """
-    if question not in _QUESTIONS:
+    if not isinstance(question, str) or question not in _QUESTIONS:
         raise SceneError(f"nobody answers {question!r}")
     if not isinstance(asked, dict):
         raise SceneError("a question is an object with a scene")
