@@ -21,8 +21,9 @@ from hinge import Gram, Kernel, Model, Report, Settings, Sizes, Solution, Status
 from hinge.arrays import Vector
 from hinge.dual import formulations
 from hinge.dual.problem import DualProblem
+from hinge.kernel.kernels import KINDS
 from hinge.selection import GridSearch
-from hinge.toy.scene import MACHINES, Scene, SceneError, choice, number
+from hinge.toy.scene import KERNELS, MACHINES, Scene, SceneError, choice, number
 
 # Fits that take longer than this, in seconds, are shown as far as they came.
 _MOST_SECONDS = 2.0
@@ -70,20 +71,23 @@ def answer(question: str, asked: Any) -> Answer:
 
     Parameters
     ----------
-    question : {"fit", "step", "map"}
+    question : {"about", "fit", "step", "map"}
         What is asked for.
     asked : dict
-        ``scene``, and what the question needs besides.
+        ``scene``, and what the question needs besides; ``"about"`` needs nothing.
 
     Raises
     ------
     SceneError
         The question makes no sense; the message is for the person at the page.
     """
-    if not isinstance(question, str) or question not in _QUESTIONS:
+    if not isinstance(question, str) or question not in ("about", *_QUESTIONS):
         raise SceneError(f"nobody answers {question!r}")
     if not isinstance(asked, dict):
         raise SceneError("a question is an object with a scene")
+    if question == "about":
+        kernels = {name: {"formula": KINDS[name].formula, "uses": list(KINDS[name].uses)} for name in KERNELS}
+        return Answer({"kernels": kernels, "solvers": list(SOLVERS)})
     scene = Scene.of(asked.get("scene"))
     if len(scene.points) < 2:
         raise SceneError("draw at least two points")

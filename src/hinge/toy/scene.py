@@ -14,9 +14,12 @@ from typing import Any
 import numpy as np
 
 from hinge.arrays import Vector
+from hinge.kernel import kernels
 
 MACHINES = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")
-KERNELS = ("linear", "poly", "rbf", "sigmoid", "laplacian")
+
+# The library's kernels of plain points. Points are never negative on the page, so that all of them apply.
+KERNELS = tuple(name for name in kernels.KERNELS if name != "precomputed")
 
 # What keeps a page responsive: a fit of 500 points takes some ten milliseconds.
 MOST_POINTS = 500
@@ -128,9 +131,7 @@ class Scene:
         used = {"SVC": ("C",), "NuSVC": ("nu",), "SVR": ("C", "epsilon"), "NuSVR": ("C", "nu")}.get(
             self.machine, ("nu",)
         )
-        used_by_kernel = {
-            "linear": (), "poly": ("gamma", "degree", "coef0"), "sigmoid": ("gamma", "coef0"),
-        }.get(self.kernel, ("gamma",))  # fmt: skip
+        used_by_kernel = kernels.kind_of(self.kernel).uses
         return {name: getattr(self, name) for name in ("kernel", *used, *used_by_kernel, "tol")}
 
 

@@ -42,11 +42,8 @@ def _page(name: str) -> str:
 
 def _module() -> str:
     """The page's scripts as one module: notebooks load a widget from a single text."""
-    drawing = re.sub(r"(?m)^export ", "", _page("draw.js"))
-    page = re.sub(r'(?m)^import .* from "\./draw\.js";$', "", _page("toy.js")).replace(
-        "export function mount", "function mount"
-    )
-    return f"{drawing}\n{page}\n{_RENDER}"
+    scripts = _page("draw.js") + re.sub(r"(?m)^import .*$", "", _page("toy.js"))
+    return re.sub(r"(?m)^export ", "", scripts) + _RENDER
 
 
 def toy_class() -> type[Any]:

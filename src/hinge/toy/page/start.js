@@ -12,7 +12,7 @@ async function ask(question, body) {
   return response.arrayBuffer();
 }
 
-window.hingeToy = mount(document.body, ask, {
+window.hingeToy = await mount(document.body, ask, {
   read: () => location.hash.slice(1),
   write: (text) => history.replaceState(null, "", "#" + text),
   listen: (changed) => window.addEventListener("hashchange", changed),

@@ -11,13 +11,6 @@ const MACHINES = {
   NuSVR: { title: "regression (NuSVR)", sliders: ["C", "nu"] },
   OneClassSVM: { title: "one class (OneClassSVM)", sliders: ["nu"] },
 };
-const KERNELS = {
-  rbf: { title: "rbf: exp(−γ|x−y|²)", sliders: ["gamma"] },
-  linear: { title: "linear: x·y", sliders: [] },
-  poly: { title: "poly: (γ x·y + r)^d", sliders: ["gamma", "degree", "coef0"] },
-  sigmoid: { title: "sigmoid: tanh(γ x·y + r)", sliders: ["gamma", "coef0"] },
-  laplacian: { title: "laplacian: exp(−γ|x−y|₁)", sliders: ["gamma"] },
-};
 // Ends of the sliders; those marked move in powers of ten.
 const SLIDERS = {
   C: { label: "C", from: 1e-2, to: 1e5, isLog: true },
@@ -27,7 +20,6 @@ const SLIDERS = {
   degree: { label: "degree", from: 1, to: 8, isLog: false, isWhole: true },
   coef0: { label: "r (coef0)", from: -2, to: 2, isLog: false },
 };
-const SOLVERS = ["second order", "maximal violating pair", "maximum gain", "hybrid maximum gain", "Platt's SMO", "block"];
 const START = {
   machine: "SVC", kernel: "rbf", C: 10, gamma: 10, coef0: 0, nu: 0.3, epsilon: 0.08, tol: 1e-3, degree: 3, points: [],
 };
@@ -108,7 +100,7 @@ function decoded(text) {
   const given = JSON.parse(decodeURIComponent(escape(atob(text.replaceAll("-", "+").replaceAll("_", "/")))));
   const scene = { ...START };
   for (const name of Object.keys(START)) if (name in given) scene[name] = given[name];
-  if (!MACHINES[scene.machine] || !KERNELS[scene.kernel] || !Array.isArray(scene.points)) throw new Error("no scene");
+  if (!MACHINES[scene.machine] || typeof scene.kernel !== "string" || !Array.isArray(scene.points)) throw new Error("no scene");
   return scene;
 }
 
@@ -144,8 +136,11 @@ function fromText(text) {
 const asCsv = (points) => "x,y,class\n" + points.map(([x, y, label]) => `${x.toFixed(5)},${y.toFixed(5)},${label}`).join("\n") + "\n";
 const asLibsvm = (points) => points.map(([x, y, label]) => `${label} 1:${x.toFixed(5)} 2:${y.toFixed(5)}`).join("\n") + "\n";
 
+// What the library knows: kernels with their formulas and parameters, solvers. Filled when the page is mounted.
+let kernelKinds = {};
+
 function parametersOf(scene) {
-  return [...MACHINES[scene.machine].sliders, ...KERNELS[scene.kernel].sliders];
+  return [...MACHINES[scene.machine].sliders, ...kernelKinds[scene.kernel].uses];
 }
 
 function asPython(scene) {
@@ -160,14 +155,20 @@ function asPython(scene) {
 }
 
 function asCommand(scene) {
-  const type = Object.keys(MACHINES).indexOf(scene.machine);
-  const number = { SVC: 0, NuSVC: 1, OneClassSVM: 2, SVR: 3, NuSVR: 4 }[scene.machine] ?? type;
+  const number = { SVC: 0, NuSVC: 1, OneClassSVM: 2, SVR: 3, NuSVR: 4 }[scene.machine];
   const kernel = { linear: 0, poly: 1, rbf: 2, sigmoid: 3 }[scene.kernel];
-  if (kernel === undefined) throw new Error("LIBSVM's options have no laplacian kernel");
+  if (kernel === undefined) throw new Error(`LIBSVM's options have no ${scene.kernel} kernel`);
   const flags = { C: "-c", gamma: "-g", nu: "-n", epsilon: "-p", degree: "-d", coef0: "-r" };
   const words = parametersOf(scene).map((name) => `${flags[name]} ${Number(scene[name].toPrecision(6))}`);
   return `hinge train -s ${number} -t ${kernel} ${words.join(" ")} points.svm points.model`;
 }
+
+// ---------------------------------------------------------------------- answers
+
+// An answer is the length of its head, the head as JSON, and numbers.
+const lengthOf = (buffer) => new DataView(buffer).getUint32(0, true);
+const headOf = (buffer) => JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, lengthOf(buffer))));
+const numbersOf = (buffer) => new Float32Array(buffer, 4 + lengthOf(buffer));
 
 // ---------------------------------------------------------------------- the page
 
@@ -181,7 +182,9 @@ const element = (name, attributes = {}, ...children) => {
   return made;
 };
 
-export function mount(place, ask, address) {
+export async function mount(place, ask, address) {
+  const about = headOf(await ask("about", {}));
+  kernelKinds = about.kernels;
   const scene = structuredClone(START);
   const view = { left: 0, right: 1, bottom: 0, top: 1 };
   const state = {
@@ -195,7 +198,7 @@ export function mount(place, ask, address) {
   const machines = element("select", { "aria-label": "machine", onchange: () => change({ machine: machines.value }) },
     ...Object.entries(MACHINES).map(([value, { title }]) => element("option", { value }, title)));
   const kernels = element("select", { "aria-label": "kernel", onchange: () => change({ kernel: kernels.value }) },
-    ...Object.entries(KERNELS).map(([value, { title }]) => element("option", { value }, title)));
+    ...Object.entries(about.kernels).map(([value, { formula }]) => element("option", { value }, `${value}: ${formula.replace("coef0", "r").replace("degree", "d")}`)));
   const presets = element("select", { "aria-label": "preset", onchange: () => {
     const name = presets.value;
     if (name) change({ points: PRESETS[name](), ...(MACHINE_OF[name] || (MACHINES[scene.machine].title.startsWith("cl") ? {} : { machine: "SVC" })) });
@@ -250,7 +253,7 @@ export function mount(place, ask, address) {
 
   // ---------- step mode
   const solvers = element("select", { "aria-label": "solver", onchange: () => { state.solver = solvers.value || null; restart(); } },
-    element("option", { value: "" }, "off: show the optimum"), ...SOLVERS.map((name) => element("option", { value: name }, name)));
+    element("option", { value: "" }, "off: show the optimum"), ...about.solvers.map((name) => element("option", { value: name }, name)));
   const run = element("button", { onclick: () => toggleRun() }, "run");
   const stepButtons = element("div", { class: "row" }, element("button", { onclick: () => step(1) }, "step"), element("button", { onclick: () => step(-1) }, "back"), run, element("button", { onclick: () => restart() }, "start again"));
   const chart = element("canvas", { class: "chart", role: "img", "aria-label": "objective and violation over the steps" });
@@ -398,10 +401,8 @@ export function mount(place, ask, address) {
   }
 
   function unpacked(buffer, shown) {
-    const length = new DataView(buffer).getUint32(0, true);
-    const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
-    const numbers = new Float32Array(buffer, 4 + length), n = shown.points.length;
-    return { ...head, alphas: numbers.subarray(0, n), slacks: numbers.subarray(n, 2 * n), field: numbers.subarray(2 * n) };
+    const numbers = numbersOf(buffer), n = shown.points.length;
+    return { ...headOf(buffer), alphas: numbers.subarray(0, n), slacks: numbers.subarray(n, 2 * n), field: numbers.subarray(2 * n) };
   }
 
   function showAnswer() {
@@ -480,9 +481,8 @@ export function mount(place, ask, address) {
     const asked = structuredClone(scene);
     try {
       const buffer = await ask("map", { scene: asked });
-      const length = new DataView(buffer).getUint32(0, true);
-      const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
-      state.map = { ...head, scores: new Float32Array(buffer, 4 + length) };
+      const head = headOf(buffer);
+      state.map = { ...head, scores: numbersOf(buffer) };
       mapNote.textContent = `${head.score} over ${head.folds} folds. Point at a cell to see that machine, click to take it.`;
     } catch (error) {
       mapNote.textContent = error.message;
@@ -768,7 +768,9 @@ export function mount(place, ask, address) {
     const text = address.read();
     if (!text) return false;
     try {
-      Object.assign(scene, decoded(text));
+      const given = decoded(text);
+      if (!kernelKinds[given.kernel]) throw new Error("no such kernel");
+      Object.assign(scene, given);
       return true;
     } catch {
       message.textContent = "The link holds no scene that this page understands.";
