@@ -21,7 +21,7 @@ from hinge import Gram, Kernel, Model, Report, Settings, Sizes, Solution, Status
 from hinge.arrays import Vector
 from hinge.dual import formulations
 from hinge.dual.problem import DualProblem
-from hinge.kernel.kernels import KINDS
+from hinge.kernel.base import KINDS
 from hinge.selection import GridSearch
 from hinge.toy.scene import KERNELS, MACHINES, Scene, SceneError, choice, number
 
