@@ -23,6 +23,7 @@ COMMAND_LINES = {
     "easy": ["data"],
     "check": ["data"],
     "subset": ["data", "4"],
+    "toy": ["--help"],
     "lab": ["list"],
     "demo": ["--help"],
     "completion": ["bash"],

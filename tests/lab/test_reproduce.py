@@ -201,7 +201,7 @@ def _reproduced(paper, folder):
         assert (folder / name).stat().st_size > 5000
     for block in re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE):
         assert len({line.count("|") for line in block.splitlines()}) == 1
-    assert re.search(r"Date: \d{4}-\d\d-\d\d\. Machine: ", text)
+    assert re.search(r"Date: \d{4}-\d\d-\d\d\. Computer: ", text)
     return text
 
 

@@ -11,7 +11,7 @@ from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc
 from hinge.solvers import conclusion
 from hinge.solvers.block.shrinking import ActiveSet
 from hinge.solvers.state import State
-from hinge.training import course as training
+from hinge.training import trainer
 from reference import assert_feasible, kernel_matrix, objective, violation
 from strategies import SURE_RULES
 
@@ -188,7 +188,7 @@ def test_a_second_try_adds_to_the_report_of_the_first(noise, monkeypatch):
         reports.append(solution.report)
         return solution
 
-    monkeypatch.setattr(training, "solve", claims_too_much)
+    monkeypatch.setattr(trainer, "solve", claims_too_much)
     report = SVC(gamma=0.1, C=5.0).fit(*noise).report_
     assert len(reports) == 2
     assert report.violation <= 1e-3
