@@ -88,7 +88,8 @@ def _survey(beta: Any, residual: Any, lo: Any, hi: Any, group: Any, n_groups: in
 
 def objective_of(problem: DualProblem, beta: Vector, residual: Vector) -> float:
     """Return ½ βᵀKβ − vᵀβ, which is −½ βᵀ(v + r)."""
-    return float(-0.5 * np.dot(beta, problem.v + residual))
+    with np.errstate(over="ignore", invalid="ignore"):  # whoever needs it looks whether it is finite
+        return float(-0.5 * np.dot(beta, problem.v + residual))
 
 
 def excess_of(problem: DualProblem, residual: Vector, multipliers: Vector) -> Vector:

@@ -44,37 +44,47 @@ def conduct(problem: DualProblem, gram: Gram, run: Run, method: Method) -> tuple
     -------
     State, Status
         The last point, with its residual up to date if there was time for it, and how the run ended. Steps never
-        raise the objective but for rounding; where that may have taken the point above the start, it is the lowest
-        between the two.
+        raise the objective but for rounding; where that may have taken the point above a better one, the start
+        included, it is the lowest between the two.
     """
     if problem.n_samples != gram.n:
         raise ValueError(f"the problem has {problem.n_samples} samples, the Gram matrix {gram.n}")
     start = run.settings.start
     beta = problem.start if start is None else problem.near(start)
     state = State(problem, gram, beta.copy(), problem.v.copy(), is_stale=bool(beta.any()))
+    guard = Guard(run.settings.tol)
     with run, blas_on_one_thread():
         try:
             if state.is_stale:
                 _rebuild_residual(state)
             else:
                 state.note_reference(np.zeros(gram.n))
+            if not np.isfinite(state.residual).all():
+                raise ValueError(
+                    "kernel values times costs overflow; scale the features, or lower C or the weights"
+                )
             run.objective = first = objective_of(problem, state.beta, state.residual)
-            status = _refine(state, method, run)
+            status = _refine(state, method, run, guard)
         except Stop as stop:
             status = stop.status
         except Cancelled:
             status = run.why_stopped()
     if state.is_stale:
         _rebuild_in_time(state)
-    if status in (Status.STALLED, Status.ITERATION_LIMIT) and may_be_above(state, first):
-        guard = Guard(run.settings.tol)
+    may_be_worse = status in (Status.STALLED, Status.ITERATION_LIMIT, Status.UNCERTAIN)
+    if may_be_worse and may_be_above(state, min(first, guard.least)):
         guard.note(state, beta)
         guard.settle(state)
+        if state.violation() > run.settings.tol and status is Status.UNCERTAIN:
+            status = Status.STALLED
     return state, status
 
 
-def _refine(state: State, method: Method, run: Run) -> Status:
-    """Run the method until the residual, checked in double precision, meets the tolerance."""
+def _refine(state: State, method: Method, run: Run, guard: Guard) -> Status:
+    """Run the method until the residual, checked in double precision, meets the tolerance.
+
+    The guard is shown every point where the method gave up: the next try may well end at a worse one.
+    """
     tol = aim = run.settings.tol
     best, vain = np.inf, 0
     while True:
@@ -84,6 +94,7 @@ def _refine(state: State, method: Method, run: Run) -> Status:
             may_stall = RULES[run.settings.rule].may_stall and is_exact(state, tol)
             if stop.status is not Status.STALLED or may_stall:
                 raise  # maximum gain may well end without an optimum (Glasmachers & Igel, theorem 7)
+            guard.note(state, state.beta)
         if not is_exact(state, tol):
             refresh(state, tol)
             run.objective = state.objective()

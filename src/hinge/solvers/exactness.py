@@ -76,6 +76,8 @@ def error_of(state: State) -> Vector:
 
 def verdict(state: State, tol: float) -> Status:
     """Return what a point is whose residual, as exact as it can be had, shows a violation of at most ``tol``."""
+    if not np.isfinite(state.objective()):  # comparisons with what is no number find no violation
+        return Status.STALLED
     return Status.CONVERGED if is_within(state.violation(), doubt(state), tol) else Status.UNCERTAIN
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from hinge.arrays import Vector
 from hinge.dual.residuals import objective_at_most
+from hinge.solvers.exactness import error_of
 from hinge.solvers.state import State
 
 
@@ -19,21 +20,26 @@ class Guard:
     ----------
     tol : float
         The tolerance: residuals are computed exactly enough for it.
+
+    Attributes
+    ----------
+    least : float
+        What the objective of the best point is at most.
     """
 
     def __init__(self, tol: float) -> None:
         self._tol = tol
-        self._least, self._beta = np.inf, np.empty(0)
+        self.least, self._beta = np.inf, np.empty(0)
 
     def note(self, state: State, beta: Vector) -> None:
         """Remember ``beta``, a feasible point of the state's problem, if it is better than all before."""
         objective, _, _ = objective_at_most(state.problem, state.gram, beta, self._tol)
-        if objective < self._least:
-            self._least, self._beta = objective, beta.copy()
+        if objective < self.least:
+            self.least, self._beta = objective, beta.copy()
 
     def settle(self, state: State) -> None:
         """Go to the lowest point between the best one and where the state is now."""
-        if not np.isfinite(self._least):
+        if not np.isfinite(self.least):
             return
         problem, gram, best, way = state.problem, state.gram, self._beta, state.beta - self._beta
         begun, first, error = objective_at_most(problem, gram, best, self._tol)
@@ -52,6 +58,7 @@ class Guard:
 
 def may_be_above(state: State, objective: float) -> bool:
     """Whether rounding may hide that the state's own objective is above this one."""
-    n, magnitudes = state.gram.n, np.abs(state.beta)
-    rounding = np.tile(state.gram.rounding(state.problem.coefficients(state.beta)), len(magnitudes) // n)
-    return not state.objective() + 0.5 * float(np.dot(magnitudes, rounding + state.drift)) <= objective
+    magnitudes = np.abs(state.beta)
+    rounding = state.gram.rounding(state.problem.coefficients(state.beta))
+    error = np.tile(np.maximum(error_of(state), rounding + state.drift), len(magnitudes) // state.gram.n)
+    return not state.objective() + 0.5 * float(np.dot(magnitudes, error)) <= objective

@@ -62,6 +62,9 @@ class Policy:
         as many. Pair steps settle nearly everything in this many, and where they crawl, turns should be short.
     turns : int
         Turns of a small problem after which it will not get there in useful time: a second or two at most.
+    handled : int
+        Variables that the working sets of a turn may have together where these turns are over: those of tiny
+        problems are quick, and so they have some more.
     further : float
         A part of the variables is solved to this share of the violation of the whole: a decade beyond it. More
         would be lost, because the others move next.
@@ -87,6 +90,7 @@ class Policy:
     patience: int = 3
     turn: int = 6
     turns: int = 4
+    handled: int = 20_000
     further: float = 0.1
     settled: float = 0.01
     worthwhile: float = 0.8
@@ -95,6 +99,10 @@ class Policy:
     per_free: float = 1.3
     kept: float = 0.5
     proximal: Proximal = Proximal()
+
+    def most_rounds(self, n_variables: int) -> int:
+        """Return the most working sets that the last turn of a small problem may have."""
+        return max(self.turn << (self.turns - 1), self.handled // n_variables)
 
 
 #: What a run does unless somebody says otherwise.

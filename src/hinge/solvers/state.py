@@ -125,7 +125,8 @@ class State:
         self.beta[changed] = new[moved]
         self.residual.reshape(-1, self.problem.n_samples)[...] -= product
         self.note_steps(float(np.dot(np.abs(step), self.gram.lengths[changed % self.problem.n_samples])))
-        return float(-0.5 * np.dot(step, before + self.residual[changed]))
+        with np.errstate(over="ignore", invalid="ignore"):  # such a step is taken back
+            return float(-0.5 * np.dot(step, before + self.residual[changed]))
 
     def adopt(self, beta: Vector) -> float:
         """Take a feasible point near ``beta`` over, unless it is worse; return the violation then.

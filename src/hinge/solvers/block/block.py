@@ -60,9 +60,12 @@ def solve_block(state: State, tol: float, run: Run, most_rounds: float = np.inf)
         beta, steps = _solve_inner(state, chosen, inner_tol, run)
         before = state.beta[chosen]
         change = state.move(chosen, beta) + stretch(state)
-        if change > 0 and not is_unbounded(state.problem):  # rounding of many steps: fewer of them may do better
+        if not change <= 0 and not is_unbounded(
+            state.problem
+        ):  # rounding of many steps: fewer of them may do better
             change += state.move(chosen, before)
-            run.effort.burst = max(0.25 * run.effort.burst, _LEAST_BURST)
+            single = 0.5 / len(chosen)
+            run.effort.burst = single if stuck else max(0.25 * run.effort.burst, _LEAST_BURST)
         rounds += 1
         run.count(steps, change)
         stuck = stuck + 1 if change >= 0 else 0  # steps and residual disagree: rounding rules
@@ -130,7 +133,7 @@ def _move_together(
     free_set.restore_sums()
     effort.credit -= 1e-9 * NS_OF_CHANGE * free_set.work
     fall = 0.5 * np.dot(free_set.beta - beta, residual + free_set.residual)
-    if fall <= 0:  # rounding rules
+    if not fall > 0:  # rounding rules, or numbers overflow on the way
         return False, free_set.n_changes
     beta[:], residual[:] = free_set.beta, free_set.residual
     return is_settled, free_set.n_changes

@@ -32,16 +32,17 @@ def solve_one_set(state: State, tol: float, run: Run) -> None:
     """
     guard, twin, vain = Guard(tol), None, 0
     least, objective = state.violation(), state.objective()
-    for turn in range(run.policy.turns):
+    rounds = run.policy.turn
+    while rounds <= run.policy.most_rounds(state.problem.n_variables):
         try:
-            is_stuck = _take_turn(state, tol, run, run.policy.turn << turn)
+            is_stuck = _take_turn(state, tol, run, rounds)
         except Stop:
             guard.settle(state)
             raise
         violation = state.violation()
         if violation <= tol or run.gap_is_reached(state):
             return
-        if turn == 0:
+        if rounds == run.policy.turn:
             twin = _with_weights(state)
         guard.note(state, state.beta)
         if twin is not None:
@@ -53,6 +54,7 @@ def solve_one_set(state: State, tol: float, run: Run) -> None:
         vain = 0 if is_progress else vain + 1
         if vain >= run.policy.patience and (is_stuck or twin is not None):
             break
+        rounds *= 2
     guard.settle(state)
     raise Stop(Status.STALLED)
 

@@ -85,7 +85,8 @@ def _first_rate(state: State, policy: Proximal) -> Vector:
     """Return σ of every variable in the first step: the same for all but those of huge samples."""
     problem, violation = state.problem, state.violation()
     usual = max(float(np.quantile(state.gram.diagonal, policy.usual, method="lower")), _LEAST_USUAL)
-    sizes = np.maximum(state.gram.diagonal / (policy.huge * usual), 1.0)
+    with np.errstate(over="ignore"):  # an infinite size has no rate, and does not move
+        sizes = np.maximum(state.gram.diagonal / (policy.huge * usual), 1.0)
     width = float(np.max(problem.hi - problem.lo))
     sigma = min(policy.first * width / violation, policy.most_first / usual) if violation > 0 else 1.0
     return sigma / np.tile(sizes, problem.n_variables // problem.n_samples)
