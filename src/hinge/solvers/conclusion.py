@@ -60,9 +60,7 @@ def conduct(problem: DualProblem, gram: Gram, run: Run, method: Method) -> tuple
             else:
                 state.note_reference(np.zeros(gram.n))
             if not np.isfinite(state.residual).all():
-                raise ValueError(
-                    "kernel values times costs overflow; scale the features, or lower C or the weights"
-                )
+                raise ValueError("kernel values times costs overflow; scale the features, or lower the costs")
             run.objective = first = objective_of(problem, state.beta, state.residual)
             status = _refine(state, method, run, guard)
         except Stop as stop:

@@ -58,11 +58,11 @@ def solve_block(state: State, tol: float, run: Run, most_rounds: float = np.inf)
         if len(chosen) == state.problem.n_variables and run.settings.gap_tol is None:
             inner_tol = tol  # nothing is outside the working set
         beta, steps = _solve_inner(state, chosen, inner_tol, run)
-        before = state.beta[chosen]
+        before, residual = state.beta[chosen], state.residual.copy()
         change = state.move(chosen, beta) + stretch(state)
-        if not change <= 0 and not is_unbounded(
-            state.problem
-        ):  # rounding of many steps: fewer of them may do better
+        if not np.isfinite(change):
+            state.beta[chosen], state.residual[:], change = before, residual, 0.0
+        elif change > 0 and not is_unbounded(state.problem):  # rounding of many steps: fewer of them may do better
             change += state.move(chosen, before)
             single = 0.5 / len(chosen)
             run.effort.burst = single if stuck else max(0.25 * run.effort.burst, _LEAST_BURST)
