@@ -86,7 +86,9 @@ def objective_at_most(problem: DualProblem, gram: Gram, beta: Vector, tol: float
     residual, error = exact_residual(problem, gram, beta, np.arange(gram.n), tol)
     terms = problem.v + residual.ravel()
     sizes = np.tile(error, len(beta) // gram.n) + UNIT * len(beta) * np.abs(terms)
-    return float(0.5 * (np.dot(np.abs(beta), sizes) - np.dot(beta, terms))), residual.ravel(), error
+    with np.errstate(over="ignore", invalid="ignore"):
+        objective = float(0.5 * (np.dot(np.abs(beta), sizes) - np.dot(beta, terms)))
+    return objective if np.isfinite(objective) else np.inf, residual.ravel(), error
 
 
 def residual_since(

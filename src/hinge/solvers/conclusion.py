@@ -59,9 +59,10 @@ def conduct(problem: DualProblem, gram: Gram, run: Run, method: Method) -> tuple
                 _rebuild_residual(state)
             else:
                 state.note_reference(np.zeros(gram.n))
-            if not np.isfinite(state.residual).all():
+            first = objective_of(problem, state.beta, state.residual)
+            if not (np.isfinite(first) and np.isfinite(state.residual).all()):
                 raise ValueError("kernel values times costs overflow; scale the features, or lower the costs")
-            run.objective = first = objective_of(problem, state.beta, state.residual)
+            run.objective = first
             status = _refine(state, method, run, guard)
         except Stop as stop:
             status = stop.status
