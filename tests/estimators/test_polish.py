@@ -69,7 +69,14 @@ def test_numbers_that_overflow_leak_no_warning(kind, scale, C, recwarn):
     problem = replace(
         problem, lo=C * problem.lo, hi=C * problem.hi, sums=C * problem.sums, start=C * problem.start
     )
-    before = solve(problem, gram, Settings(max_iter=50, time_limit=1.0))
+    settings = Settings(max_iter=50, time_limit=1.0)
+    if (
+        kind in ("nu_svc", "one_class") and 1 < scale < C
+    ):  # they do not start at zero, and their objective overflows
+        with pytest.raises(ValueError, match="kernel values times costs overflow"):
+            solve(problem, gram, settings)
+        return
+    before = solve(problem, gram, settings)
     recwarn.clear()  # what the solver says is its own affair
     after = polish(problem, gram, before)
     assert not recwarn.list
