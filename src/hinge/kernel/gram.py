@@ -58,9 +58,9 @@ class Gram:
     diagonal : array of float64
         k(x, x) of every sample.
     lengths : array of float64
-        √|k(x, x)|: by how much a step of a sample's coefficient moves the weight vector.
+        ``√|k(x, x)|``: by how much a step of a sample's coefficient moves the weight vector.
     magnitude : float
-        The largest |k(x, x)|.
+        The largest ``|k(x, x)|``.
     storage : str
         What a report calls the storage of the samples.
     cost : float
