@@ -63,7 +63,14 @@ def statuses_page():
     from hinge.report import MESSAGES, Report, Status
 
     meanings = _docstrings_of_members(Status)
-    lines = ["# Statuses and report fields", "", "## How a fit may end", "", "`report_.status` is one of these.", ""]
+    lines = [
+        "# Statuses and report fields",
+        "",
+        "## How a fit may end",
+        "",
+        "`report_.status` is one of these.",
+        "",
+    ]
     lines += ["| status | meaning | what to do |", "|---|---|---|"]
     lines += [f"| `{status}` | {meanings[status.name]} | {MESSAGES[status]} |" for status in Status]
     lines += ["", "[Reading a report](../../how-to/reading-a-report.md) explains causes and remedies one by one."]

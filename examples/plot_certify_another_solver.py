@@ -2,17 +2,18 @@
 Certifying somebody else's model
 ================================
 
-A certificate asks nobody how an answer was found. From the dual coefficients alone it recomputes the violation and the duality gap, here
-for scikit-learn's machine at eight tolerances and for Hinge's at one.
+A certificate asks nobody how an answer was found. From the dual coefficients alone it recomputes the
+violation and the duality gap, here for scikit-learn's machine at eight tolerances and for Hinge's at one.
 
-scikit-learn's violation follows its tolerance down to about 1e-5, where kernel values in single precision end the journey. The answer
-of Hinge lies many digits below its own tolerance: on data of this size the free variables are solved for directly at the end.
+scikit-learn's violation follows its tolerance down to about 1e-5, where kernel values in single precision end
+the journey. The answer of Hinge lies many digits below its own tolerance: on data of this size the free
+variables are solved for directly at the end.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import make_moons
-from sklearn.svm import SVC as Peer
+import sklearn.svm
 
 from hinge import SVC, Gram, Kernel, certificate
 from hinge.dual.formulations import c_svc
@@ -29,7 +30,7 @@ def proof(machine):
 
 
 tolerances = np.logspace(-6, 0.5, 8)
-theirs = [proof(Peer(C=10, gamma=1.0, tol=tol).fit(X, y)) for tol in tolerances]
+theirs = [proof(sklearn.svm.SVC(C=10, gamma=1.0, tol=tol).fit(X, y)) for tol in tolerances]
 ours = proof(SVC(C=10, gamma=1.0).fit(X, y))
 
 figure, ax = plt.subplots(figsize=(6.5, 4.4), layout="constrained")

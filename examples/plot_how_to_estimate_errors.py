@@ -2,9 +2,10 @@
 Leave-one-out, five folds, and the ξα bound
 ===========================================
 
-How many errors will a machine make on new data? Three answers from the training data alone: leaving out each sample in turn is nearly
-unbiased and needs n fits, of which Hinge makes only those that can change something; five folds need five, and are a little pessimistic
-since each trains on less; the ξα bound of Joachims needs none, and never promises too much.
+How many errors will a machine make on new data? Three answers from the training data alone: leaving out each
+sample in turn is nearly unbiased and needs n fits, of which Hinge makes only those that can change something;
+five folds need five, and are a little pessimistic since each trains on less; the ξα bound of Joachims needs
+none, and never promises too much.
 
 The three agree where the machine is good. Where C is too large for the noise the bound gives up first.
 """

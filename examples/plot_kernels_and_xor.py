@@ -2,10 +2,12 @@
 Four kernels look at XOR
 ========================
 
-No straight line separates these two classes. A kernel decides what "straight" means: the linear machine gives up, the polynomial one
-finds the product of the two coordinates, which is all that XOR is, and the RBF machine learns each cloud by itself.
+No straight line separates these two classes. A kernel decides what "straight" means: the linear machine gives
+up, the polynomial one finds the product of the two coordinates, which is all that XOR is, and the RBF machine
+learns each cloud by itself.
 
-The Laplacian kernel measures distance along the axes, as a taxi drives: its boundary has corners where the RBF machine's is round.
+The Laplacian kernel measures distance along the axes, as a taxi drives: its boundary has corners where the
+RBF machine's is round.
 """
 
 import matplotlib.pyplot as plt
@@ -30,5 +32,12 @@ for ax, settings in zip(
     height = machine.decision_function(plane.reshape(-1, 2)).reshape(150, 150)
     ax.contourf(*plane.transpose(2, 0, 1), height, levels=[-1e9, 0, 1e9], colors=COLOURS, alpha=0.25)
     ax.scatter(*X.T, c=COLOURS[y], s=12)
-    ax.set(title=f"{settings['kernel']}: {machine.score(X, y):.0%}", xticks=[], yticks=[], aspect="equal", xlim=(-3.2, 3.2), ylim=(-3.2, 3.2))
+    ax.set(
+        title=f"{settings['kernel']}: {machine.score(X, y):.0%}",
+        xticks=[],
+        yticks=[],
+        aspect="equal",
+        xlim=(-3.2, 3.2),
+        ylim=(-3.2, 3.2),
+    )
 plt.show()

@@ -2,10 +2,11 @@
 What is usual: contours of a one-class machine
 ==============================================
 
-Nobody labelled these points. A one-class machine draws a line around most of them; ν says how many may stay outside.
+Nobody labelled these points. A one-class machine draws a line around most of them; ν says how many may stay
+outside.
 
-Small ν trusts every sample, so the line goes around all of them, empty space included. With larger ν it draws in towards the dense
-parts and breaks into one shore for each group.
+Small ν trusts every sample, so the line goes around all of them, empty space included. With larger ν it draws
+in towards the dense parts and breaks into one shore for each group.
 """
 
 import matplotlib.pyplot as plt
@@ -14,7 +15,9 @@ import numpy as np
 from hinge import OneClassSVM
 
 rng = np.random.default_rng(2)
-X = np.concatenate([rng.normal((-2, 0), 0.5, (120, 2)), rng.normal((1.5, 1), (0.9, 0.4), (120, 2)), rng.uniform(-4, 4, (12, 2))])
+X = np.concatenate(
+    [rng.normal((-2, 0), 0.5, (120, 2)), rng.normal((1.5, 1), (0.9, 0.4), (120, 2)), rng.uniform(-4, 4, (12, 2))]
+)
 plane = np.stack(np.meshgrid(np.linspace(-5, 5, 160), np.linspace(-4.5, 4.5, 160)), axis=-1)
 
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")

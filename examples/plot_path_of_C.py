@@ -2,10 +2,11 @@
 The path of a machine as C grows
 ================================
 
-Each line is one sample's α divided by C. As errors become expensive, samples leave their bound (1) one after the other and settle at 0, where
-they no longer matter; the few that stay in between hold the boundary.
+Each line is one sample's α divided by C. As errors become expensive, samples leave their bound (1) one after
+the other and settle at 0, where they no longer matter; the few that stay in between hold the boundary.
 
-Every machine of the path starts from its neighbour's solution, so that forty of them cost little more than a few.
+Every machine of the path starts from its neighbour's solution, so that forty of them cost little more than a
+few.
 """
 
 import matplotlib.pyplot as plt

@@ -2,11 +2,12 @@
 Racing the solvers of history
 =============================
 
-Four ideas on one small problem: how far each algorithm still is from the optimum, against the kernel values it asked for, which was
-the price that mattered when they were invented.
+Four ideas on one small problem: how far each algorithm still is from the optimum, against the kernel values
+it asked for, which was the price that mattered when they were invented.
 
-Chunking solves growing sub-problems to the end, so that nothing shows for a long time and everything at once. Platt's SMO needs little
-memory and asks for many values. Pairs that violate most need fewer, and those chosen by second order fewest.
+Chunking solves growing sub-problems to the end, so that nothing shows for a long time and everything at once.
+Platt's SMO needs little memory and asks for many values. Pairs that violate most need fewer, and those chosen
+by second order fewest.
 """
 
 import matplotlib.pyplot as plt
@@ -32,6 +33,12 @@ for name in ("platt", "smo-mvp", "smo-second-order", "chunking"):
     trace = run(name, 1e-4).trace
     distance = np.maximum(trace.objective - best, 1e-12)
     ax.step(np.maximum(trace.kernel_evaluations, 1), distance, where="post", label=name)
-ax.set(xlim=(1e3, None), xscale="log", yscale="log", xlabel="kernel values computed", ylabel="objective above the optimum")
+ax.set(
+    xlim=(1e3, None),
+    xscale="log",
+    yscale="log",
+    xlabel="kernel values computed",
+    ylabel="objective above the optimum",
+)
 ax.legend(frameon=False)
 plt.show()

@@ -2,11 +2,12 @@
 Time series that are shifted
 ============================
 
-Two signals may be the same but for a delay. Compared point by point they look unrelated; a kernel that slides one along the other and
-keeps the best match knows better. Any function of two sets of samples can be a kernel.
+Two signals may be the same but for a delay. Compared point by point they look unrelated; a kernel that slides
+one along the other and keeps the best match knows better. Any function of two sets of samples can be a
+kernel.
 
-Such near-kernels are not always positive semi-definite. Hinge trains with them, and its report would say so if the fit had got
-stuck.
+Such near-kernels are not always positive semi-definite. Hinge trains with them, and its report would say so
+if the fit had got stuck.
 """
 
 import matplotlib.pyplot as plt

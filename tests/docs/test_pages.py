@@ -32,7 +32,13 @@ class Block(NamedTuple):
 
 def blocks_of(text):
     return [
-        Block(match["kind"], match["code"], text.count("\n", 0, match.start("code")), match["mark"] or "", match["what"] or "")
+        Block(
+            match["kind"],
+            match["code"],
+            text.count("\n", 0, match.start("code")),
+            match["mark"] or "",
+            match["what"] or "",
+        )
         for match in FENCE.finditer(text)
         if match["kind"] in ("python", "sh")
     ]
@@ -58,7 +64,12 @@ def run_python(block, names, page):
 def run_shell(block, folder):
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", block.code], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
+        ["bash", "-euo", "pipefail", "-c", block.code],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert done.returncode == 0, f"line {block.line}: {block.code}\n{done.stdout}\n{done.stderr}"
 
@@ -79,7 +90,12 @@ def test_blocks_run(page, tmp_path, monkeypatch):
 
 
 def test_blocks_that_are_not_run_say_why():
-    reasons = [block.what for page in pages() for block in blocks_of(page.read_text(encoding="utf-8")) if block.mark == "not run"]
+    reasons = [
+        block.what
+        for page in pages()
+        for block in blocks_of(page.read_text(encoding="utf-8"))
+        if block.mark == "not run"
+    ]
     assert all(len(reason) > 10 for reason in reasons)
 
 
