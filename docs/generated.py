@@ -2,6 +2,7 @@
 
 import inspect
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 
 FOLDER = Path(__file__).parent / "reference" / "generated"
@@ -49,7 +50,7 @@ def commands_page():
     lines = [
         "# Commands",
         "",
-        "What `hinge COMMAND --help` prints. Options with one letter are LIBSVM's, in LIBSVM's spelling and order;",
+        "What `hinge COMMAND --help` prints. Options with one letter are LIBSVM's, in its spelling;",
         "[coming from LIBSVM](../../coming-from-libsvm.md) lists the differences.",
         "",
     ]
@@ -88,7 +89,7 @@ def _docstrings_of_members(enumeration):
     body = ast.parse(textwrap.dedent(inspect.getsource(enumeration))).body[0].body
     return {
         node.targets[0].id: after.value.value
-        for node, after in zip(body, body[1:], strict=False)
+        for node, after in pairwise(body)
         if isinstance(node, ast.Assign) and isinstance(after, ast.Expr)
     }
 
@@ -109,7 +110,7 @@ def write_pages(*_):
 
 
 def skip_foreign(app, what, name, member, skip, options):
-    """Leave out methods that a class inherits from elsewhere, and fields: the docstring of the class tells those."""
+    """Leave out methods that a class inherits from elsewhere, and fields, which its docstring tells."""
     function = getattr(member, "fget", None) or getattr(member, "__func__", member)
     is_ours = inspect.isfunction(function) and function.__module__.startswith("hinge.")
     return None if is_ours and not name.startswith("_") else True

@@ -12,8 +12,8 @@ variables are solved for directly at the end.
 
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.datasets import make_moons
 import sklearn.svm
+from sklearn.datasets import make_moons
 
 from hinge import SVC, Gram, Kernel, certificate
 from hinge.dual.formulations import c_svc

@@ -16,7 +16,8 @@ MADE = ("docs/_build/", "docs/gallery/", "docs/reference/api/", "docs/reference/
 
 # A fence, with the comment right above it, if any: `<!-- not run: why -->` or `<!-- needs: module -->`.
 FENCE = re.compile(
-    r"(?:^<!-- (?P<mark>not run|needs): (?P<what>[^\n]*?) -->\n)?^(?P<ticks>```+)(?P<kind>\w+)\n(?P<code>.*?)^(?P=ticks)$",
+    r"(?:^<!-- (?P<mark>not run|needs): (?P<what>[^\n]*?) -->\n)?"
+    r"^(?P<ticks>```+)(?P<kind>\w+)\n(?P<code>.*?)^(?P=ticks)$",
     re.MULTILINE | re.DOTALL,
 )
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
