@@ -92,6 +92,15 @@ class Progress:
         Time since the start.
     n_active : int
         Samples being worked on; shrinking makes them fewer than all.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from hinge import SVC
+    >>> seen = []
+    >>> machine = SVC(callback=lambda progress: seen.append(progress.violation)).fit(*make_moons(50))
+    >>> len(seen) > 0
+    True
     """
 
     iterations: int
