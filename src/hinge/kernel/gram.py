@@ -275,6 +275,11 @@ class Gram:
             places = index if places is None else places[index]
         return source.rounding(coefficients, sharp, places)
 
+    def error_terms(self) -> tuple[Vector, float, bool]:
+        """Return what `rounding` follows from, for compiled code: `Source.error_terms`."""
+        source, places = self._sharpest
+        return source.error_terms(places)
+
     def closer_rounding(self, coefficients: Vector, rows: Index) -> Vector:
         """As `rounding`, of the samples ``rows``, from kernel values themselves where that says more."""
         source, places = self._sharpest
