@@ -17,7 +17,7 @@ from hinge.report import Report, Solution, Status
 from hinge.runtime.interrupt import Cancelled, requested
 from hinge.runtime.threads import blas_on_one_thread
 from hinge.settings import RULES, Settings
-from hinge.solvers.exactness import error_of, is_exact, refresh, sharper, verdict
+from hinge.solvers.exactness import error_of, is_at_reference, is_exact, refresh, sharper, verdict
 from hinge.solvers.guard import Guard, may_be_above
 from hinge.solvers.run import GRACE_SECONDS, Run, Stop
 from hinge.solvers.state import State
@@ -81,7 +81,7 @@ def conduct(
     may_be_worse = status in (Status.STALLED, Status.ITERATION_LIMIT, Status.UNCERTAIN)
     if may_be_worse and may_be_above(state, min(first, guard.least)):
         guard.note(state, beta)
-        guard.settle(state)
+        guard.lead(state)
         if state.violation() > run.settings.tol and status is Status.UNCERTAIN:
             status = Status.STALLED
     return state, status
@@ -99,9 +99,10 @@ def _refine(state: State, method: Method, run: Run, guard: Guard) -> Status:
             method(state, aim, run)
         except Stop as stop:
             may_stall = RULES[run.settings.rule].may_stall and is_exact(state, tol)
-            if stop.status is not Status.STALLED or may_stall:
+            is_final = is_at_reference(state) and state.gram.precision == "double"
+            if stop.status is not Status.STALLED or may_stall or is_final:
                 raise  # maximum gain may well end without an optimum (Glasmachers & Igel, theorem 7)
-            guard.note(state, state.beta)
+            guard.lead(state)
         if not is_exact(state, tol):
             refresh(state, tol)
             run.objective = state.objective()
@@ -114,7 +115,7 @@ def _refine(state: State, method: Method, run: Run, guard: Guard) -> Status:
             continue
         if run.gap_is_reached(state):
             return Status.CONVERGED
-        if violation <= state.resolution:
+        if state.is_lost(violation):
             return Status.STALLED
         vain = vain + 1 if violation > 0.5 * best else 0
         aim, best = sharper(tol), min(best, violation)
