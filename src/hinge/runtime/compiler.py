@@ -1,0 +1,161 @@
+"""How functions are compiled with Numba: each once, and nothing that is not used.
+
+By itself Numba turns every function into machine code that Python can call, also one that only other compiled functions
+call; their code it inlines from what is left of that. Most of the time of a first fit went there. Here a function has
+two forms, made when they are needed:
+
+- as a *part* of other compiled code it is typed and lowered, and no more;
+- as an *entry*, which Python calls, it is linked with its parts, optimised together with them and kept on disk.
+
+An entry keeps its parts to itself. In Numba two modules that contain the same function share the copy that was loaded
+first; as these may have been optimised differently, the last bits of an answer would depend on what was compiled in
+this process and what came from the disk.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from typing import Any
+
+from llvmlite import binding as llvm
+from numba.core import event
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import CPUDispatcher
+
+from hinge.runtime import clock, interrupt
+from hinge.runtime.code_cache import CodeCache
+
+_Library: Any = JITCodeLibrary  # without types
+_NumbasCompiler: Any = Compiler
+_Dispatcher: Any = CPUDispatcher
+
+# A person at a terminal is told why nothing happens when compiling has taken this long.
+_SILENT_SECONDS = 0.5
+
+
+class _PartLibrary(_Library):  # type: ignore[misc]
+    """The code of a part: never optimised on its own, never turned into machine code."""
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+class _EntryLibrary(_Library):  # type: ignore[misc]
+    """The code of an entry and its parts, which nobody else can see."""
+
+    def _optimize_final_module(self) -> None:
+        for function in self._final_module.functions:
+            if function.linkage == llvm.Linkage.linkonce_odr:
+                function.linkage = llvm.Linkage.internal
+        super()._optimize_final_module()
+
+    def serialize_using_object_code(self) -> Any:
+        """Return what is kept on disk: the machine code, and in place of code to inline the names it defines."""
+        self._ensure_finalized()
+        names = (f.name for f in self._final_module.functions if not f.is_declaration and f.linkage == llvm.Linkage.external)
+        text = "\n".join(f'define void @"{name}"() {{ ret void }}' for name in names)
+        return self.name, "object", (self._get_compiled_object(), llvm.parse_assembly(text).as_bitcode())
+
+
+class _PartCompiler(_NumbasCompiler):  # type: ignore[misc]
+    def compile_extra(self, func: Any) -> Any:
+        state = self.state
+        state.library = _PartLibrary(state.targetctx.codegen(), func.__qualname__)
+        state.flags.no_compile = True
+        key = object()  # what a caller finds it by, in place of a function that Python can call
+        result = super().compile_extra(func)._replace(entry_point=key)
+        state.targetctx.insert_user_function(key, result.fndesc, [result.library])
+        return result
+
+
+class _EntryCompiler(_NumbasCompiler):  # type: ignore[misc]
+    def compile_extra(self, func: Any) -> Any:
+        self.state.library = _EntryLibrary(self.state.targetctx.codegen(), func.__qualname__)
+        self.state.library.enable_object_caching()
+        return super().compile_extra(func)
+
+
+class _Part(_Dispatcher):  # type: ignore[misc]
+    """A function as other compiled code calls it."""
+
+    def add_overload(self, cres: Any) -> None:
+        """Remember a compiled form, without a way for Python to call it."""
+        self.overloads[tuple(cres.signature.args)] = cres
+
+
+class Function(_Dispatcher):  # type: ignore[misc]
+    """A compiled function: called from Python an entry, from compiled code a part of its caller.
+
+    Parameters
+    ----------
+    function : callable
+        The function in Python.
+    options : dict
+        Options of Numba.
+    """
+
+    def __init__(self, function: Any, options: dict[str, Any]) -> None:
+        options = {"nopython": True, "no_cfunc_wrapper": True, **options}
+        super().__init__(function, targetoptions=options, pipeline_class=_EntryCompiler)
+        parts_options = {**options, "no_cpython_wrapper": True}
+        self._part = _Part(function, targetoptions=parts_options, pipeline_class=_PartCompiler)
+        # In place of Numba's own cache, which ends a fit when a file is damaged. Where no folder can be written there
+        # is none: a read-only install of a user without a home.
+        with suppress(RuntimeError):
+            self._cache = CodeCache(function)
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Answer the type inference of a compiled caller."""
+        return self._part.get_call_template(args, kws)
+
+    def get_overload(self, sig: Any) -> Any:
+        """Return the key of the part that a compiled caller asks for."""
+        return self._part.get_overload(sig)
+
+
+class _Clock(event.Listener):  # type: ignore[misc]
+    """Stops the clock while a function is compiled, its parts included."""
+
+    def __init__(self) -> None:
+        self._blocks: list[Any] = []
+
+    def on_start(self, event: Any) -> None:
+        self._blocks.append(clock.standing_still())
+        self._blocks[-1].__enter__()
+
+    def on_end(self, event: Any) -> None:
+        self._blocks.pop().__exit__(None, None, None)
+
+
+class _Passes(event.Listener):  # type: ignore[misc]
+    """Lets Ctrl-C end a compilation before its next pass, and tells a person at a terminal what takes so long."""
+
+    def __init__(self) -> None:
+        self._has_told = False
+
+    def on_start(self, event: Any) -> None:
+        if interrupt.pressed():
+            raise interrupt.Cancelled
+        if not self._has_told and clock.compiled_seconds() > _SILENT_SECONDS:
+            self._has_told = True
+            if sys.stderr is not None and sys.stderr.isatty():
+                print("hinge: compiling, once on this computer", file=sys.stderr, flush=True)
+
+    def on_end(self, event: Any) -> None:
+        """Nothing to do."""
+
+
+event.register("numba:compile", _Clock())  # type: ignore[no-untyped-call]
+event.register("numba:run_pass", _Passes())  # type: ignore[no-untyped-call]
+
+
+def is_compiling() -> bool:
+    """Whether some thread compiles just now."""
+    return bool(global_compiler_lock.is_locked())  # type: ignore[no-untyped-call]
