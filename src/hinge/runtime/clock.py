@@ -1,7 +1,7 @@
-"""The clock of every time limit and every reported time: it stands still while code is compiled.
+"""The clock of every time limit and every reported time: it stands still while code is compiled or fetched.
 
-Compiling happens once on a computer and says nothing about a fit, so no limit should run out meanwhile and no report
-should count it. There is one clock for the process: a fit on another thread stands still too.
+Compiling happens once on a computer and says nothing about a fit, so no limit should run out meanwhile and no
+report should count it. There is one clock for the process: fits on other threads are given that time too.
 """
 
 from __future__ import annotations
@@ -30,9 +30,14 @@ def now() -> float:
 
 
 def compiled_seconds() -> float:
-    """Return how long this process has compiled so far."""
+    """Return how long this process has compiled code so far, or fetched it from the disk."""
     past, begun = _compiling
     return past if begun is None else past + time.perf_counter() - begun
+
+
+def stands_still() -> bool:
+    """Whether some thread compiles just now."""
+    return _compiling[1] is not None
 
 
 @contextmanager

@@ -1,15 +1,14 @@
 """How functions are compiled with Numba: each once, and nothing that is not used.
 
-By itself Numba turns every function into machine code that Python can call, also one that only other compiled functions
-call; their code it inlines from what is left of that. Most of the time of a first fit went there. Here a function has
-two forms, made when they are needed:
+By itself Numba optimises every function and turns it into machine code that Python can call, also one that only
+other compiled functions call; these then optimise it again. Here a function has two forms, made when needed:
 
 - as a *part* of other compiled code it is typed and lowered, and no more;
 - as an *entry*, which Python calls, it is linked with its parts, optimised together with them and kept on disk.
 
-An entry keeps its parts to itself. In Numba two modules that contain the same function share the copy that was loaded
-first; as these may have been optimised differently, the last bits of an answer would depend on what was compiled in
-this process and what came from the disk.
+An entry keeps its parts to itself. By itself LLVM lets two modules that contain the same function share the copy
+that was loaded first. As these may have been optimised differently, the last bits of an answer would depend on
+what was compiled in this process and what came from the disk.
 """
 
 from __future__ import annotations
@@ -59,7 +58,11 @@ class _EntryLibrary(_Library):  # type: ignore[misc]
     def serialize_using_object_code(self) -> Any:
         """Return what is kept on disk: the machine code, and in place of code to inline the names it defines."""
         self._ensure_finalized()
-        names = (f.name for f in self._final_module.functions if not f.is_declaration and f.linkage == llvm.Linkage.external)
+        names = (
+            f.name
+            for f in self._final_module.functions
+            if not f.is_declaration and f.linkage == llvm.Linkage.external
+        )
         text = "\n".join(f'define void @"{name}"() {{ ret void }}' for name in names)
         return self.name, "object", (self._get_compiled_object(), llvm.parse_assembly(text).as_bitcode())
 
@@ -106,10 +109,15 @@ class Function(_Dispatcher):  # type: ignore[misc]
         super().__init__(function, targetoptions=options, pipeline_class=_EntryCompiler)
         parts_options = {**options, "no_cpython_wrapper": True}
         self._part = _Part(function, targetoptions=parts_options, pipeline_class=_PartCompiler)
-        # In place of Numba's own cache, which ends a fit when a file is damaged. Where no folder can be written there
-        # is none: a read-only install of a user without a home.
+        # In place of Numba's own cache, which ends a fit when a file is damaged. Where no folder can be written
+        # there is none: a read-only install of a user without a home.
         with suppress(RuntimeError):
             self._cache = CodeCache(function)
+
+    def _compile_for_args(self, *args: Any, **kws: Any) -> Any:
+        """Compile what Python calls for the first time with arguments of these types, or fetch it from the disk."""
+        with global_compiler_lock, clock.standing_still():
+            return super()._compile_for_args(*args, **kws)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Answer the type inference of a compiled caller."""
@@ -118,20 +126,6 @@ class Function(_Dispatcher):  # type: ignore[misc]
     def get_overload(self, sig: Any) -> Any:
         """Return the key of the part that a compiled caller asks for."""
         return self._part.get_overload(sig)
-
-
-class _Clock(event.Listener):  # type: ignore[misc]
-    """Stops the clock while a function is compiled, its parts included."""
-
-    def __init__(self) -> None:
-        self._blocks: list[Any] = []
-
-    def on_start(self, event: Any) -> None:
-        self._blocks.append(clock.standing_still())
-        self._blocks[-1].__enter__()
-
-    def on_end(self, event: Any) -> None:
-        self._blocks.pop().__exit__(None, None, None)
 
 
 class _Passes(event.Listener):  # type: ignore[misc]
@@ -143,19 +137,14 @@ class _Passes(event.Listener):  # type: ignore[misc]
     def on_start(self, event: Any) -> None:
         if interrupt.pressed():
             raise interrupt.Cancelled
-        if not self._has_told and clock.compiled_seconds() > _SILENT_SECONDS:
+        if not self._has_told and clock.stands_still() and clock.compiled_seconds() > _SILENT_SECONDS:
             self._has_told = True
             if sys.stderr is not None and sys.stderr.isatty():
-                print("hinge: compiling, once on this computer", file=sys.stderr, flush=True)
+                sys.stderr.write("hinge: compiling, once on this computer\n")
+                sys.stderr.flush()
 
     def on_end(self, event: Any) -> None:
         """Nothing to do."""
 
 
-event.register("numba:compile", _Clock())  # type: ignore[no-untyped-call]
 event.register("numba:run_pass", _Passes())  # type: ignore[no-untyped-call]
-
-
-def is_compiling() -> bool:
-    """Whether some thread compiles just now."""
-    return bool(global_compiler_lock.is_locked())  # type: ignore[no-untyped-call]

@@ -6,8 +6,6 @@ variables. Here there is nothing around them: whatever does not come out right a
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from hinge.arrays import Floats, Index, Vector
@@ -15,6 +13,7 @@ from hinge.dual.optimality import violation_of
 from hinge.dual.problem import DualProblem
 from hinge.kernel.gram import Gram
 from hinge.report import Solution, Status
+from hinge.runtime import clock
 from hinge.solvers.active_set.polish import AIM
 from hinge.solvers.conclusion import solution_at
 from hinge.solvers.exactness import is_within
@@ -44,7 +43,7 @@ def solve_small(problem: DualProblem, kernel: Floats, gram: Gram, index: Index, 
     n = problem.n_variables
     if n > _MOST_VARIABLES or kernel.dtype != np.float64 or not np.isfinite(problem.hi - problem.lo).all():
         return None
-    started, rows = time.perf_counter(), Rows.of_matrix(kernel, kernel.diagonal().copy())
+    started, rows = clock.now(), Rows.of_matrix(kernel, kernel.diagonal().copy())
     beta = problem.start.copy()
     residual = _residual(problem, kernel, beta)
     aim = AIM * (1.0 + float(np.abs(residual).max()))
@@ -58,7 +57,7 @@ def solve_small(problem: DualProblem, kernel: Floats, gram: Gram, index: Index, 
     found = solution_at(
         problem, beta, residual, gram.rounding(problem.coefficients(beta), index=index),
         status=Status.CONVERGED, solver="pairs", rule="second_order", reason="a few variables",
-        storage=gram.storage, iterations=steps, outer_steps=1, seconds=time.perf_counter() - started,
+        storage=gram.storage, iterations=steps, outer_steps=1, seconds=clock.now() - started,
         largest_set=n, fewest_active=problem.n_samples,
     )  # fmt: skip
     return found if is_within(found.report.violation, found.report.rounding, tol) else None
