@@ -17,6 +17,7 @@ from typing import Any
 
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.runtime import rtsys
 
 _NumbasFiles: Any = IndexDataCacheFile  # without types
 _NumbasCache: Any = FunctionCache
@@ -129,8 +130,11 @@ class CodeCache(_NumbasCache):  # type: ignore[misc]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled form of a signature, or None where it has to be compiled."""
+        # What loaded code calls must be there. Numba would prepare itself for compiling too, for half a second.
+        rtsys.initialize(target_context)
         try:
-            return super().load_overload(sig, target_context)
+            with self._guard_against_spurious_io_errors():
+                return self._load_overload(sig, target_context)
         except Exception as error:  # whatever a damaged file holds
             _warn_once(self._cache_path, _READ, error)
             return None

@@ -107,25 +107,36 @@ class Function(_Dispatcher):  # type: ignore[misc]
     def __init__(self, function: Any, options: dict[str, Any]) -> None:
         options = {"nopython": True, "no_cfunc_wrapper": True, **options}
         super().__init__(function, targetoptions=options, pipeline_class=_EntryCompiler)
-        parts_options = {**options, "no_cpython_wrapper": True}
-        self._part = _Part(function, targetoptions=parts_options, pipeline_class=_PartCompiler)
-        # In place of Numba's own cache, which ends a fit when a file is damaged. Where no folder can be written
-        # there is none: a read-only install of a user without a home.
-        with suppress(RuntimeError):
-            self._cache = CodeCache(function)
+        self._part: _Part | None = None
+        self._has_cache = False
 
     def _compile_for_args(self, *args: Any, **kws: Any) -> Any:
-        """Compile what Python calls for the first time with arguments of these types, or fetch it from the disk."""
+        """Compile what Python calls with arguments of new types, or fetch it from the disk."""
         with global_compiler_lock, clock.standing_still():
+            if not self._has_cache:
+                self._has_cache = True
+                # In place of Numba's own cache, which ends a fit when a file is damaged. Where no folder can be
+                # written there is none: a read-only install of a user without a home.
+                with suppress(RuntimeError):
+                    self._cache = CodeCache(self.py_func)
             return super()._compile_for_args(*args, **kws)
+
+    def _compilation_chain_init_hook(self) -> None:
+        """Do nothing: types of other packages, which Numba looks for here, concern no function of ours."""
+
+    def _as_part(self) -> _Part:
+        if self._part is None:  # whoever asks compiles, and holds the lock
+            options = {**self.targetoptions, "no_cpython_wrapper": True}
+            self._part = _Part(self.py_func, targetoptions=options, pipeline_class=_PartCompiler)
+        return self._part
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Answer the type inference of a compiled caller."""
-        return self._part.get_call_template(args, kws)
+        return self._as_part().get_call_template(args, kws)
 
     def get_overload(self, sig: Any) -> Any:
         """Return the key of the part that a compiled caller asks for."""
-        return self._part.get_overload(sig)
+        return self._as_part().get_overload(sig)
 
 
 class _Passes(event.Listener):  # type: ignore[misc]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import LinAlgError
+from numpy.linalg import LinAlgError
 
 from hinge.arrays import Floats, Vector
 from hinge.dual.optimality import free_and_near, violation_of
