@@ -73,7 +73,7 @@ def _load(command: str) -> Any:
     with _ends_at_once():
         from hinge.runtime import clock, interrupt
 
-        module = import_module(f"hinge.cli.commands.{command}")
+        module = import_module(f"hinge.cli.commands.{command.replace('-', '_')}")
 
     def announce() -> None:
         if sys.stderr.isatty() and clock.stands_still():

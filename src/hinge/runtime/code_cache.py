@@ -17,7 +17,7 @@ from typing import Any
 
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 
 _NumbasFiles: Any = IndexDataCacheFile  # without types
 _NumbasCache: Any = FunctionCache
@@ -27,6 +27,10 @@ _SEAL_BYTES = hashlib.sha256().digest_size
 
 _lock = threading.Lock()
 _has_warned = False
+
+
+#: Where this process has found compiled code, or kept some.
+folders: set[str] = set()
 
 
 class _DamagedError(Exception):
@@ -134,10 +138,13 @@ class CodeCache(_NumbasCache):  # type: ignore[misc]
         rtsys.initialize(target_context)
         try:
             with self._guard_against_spurious_io_errors():
-                return self._load_overload(sig, target_context)
+                found = self._load_overload(sig, target_context)
         except Exception as error:  # whatever a damaged file holds
             _warn_once(self._cache_path, _READ, error)
             return None
+        if found is not None:
+            folders.add(self._cache_path)
+        return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write the compiled form of a signature, if that is possible."""
@@ -145,3 +152,5 @@ class CodeCache(_NumbasCache):  # type: ignore[misc]
             super().save_overload(sig, data)
         except Exception as error:
             _warn_once(self._cache_path, _WRITTEN, error)
+            return
+        folders.add(self._cache_path)
