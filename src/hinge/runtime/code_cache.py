@@ -22,7 +22,7 @@ from numba.core.runtime.nrt import rtsys
 _NumbasFiles: Any = IndexDataCacheFile  # without types
 _NumbasCache: Any = FunctionCache
 
-_LAYOUT = "hinge 1"
+_LAYOUT = "hinge 2"
 _SEAL_BYTES = hashlib.sha256().digest_size
 
 _lock = threading.Lock()

@@ -49,7 +49,17 @@ class _PartLibrary(_Library):  # type: ignore[misc]
 class _EntryLibrary(_Library):  # type: ignore[misc]
     """The code of an entry and its parts, which nobody else can see."""
 
+    def finalize(self) -> None:
+        """Link, optimise and turn into machine code."""
+        self._own_globals = {value.name for value in self._final_module.global_variables}
+        super().finalize()
+
     def _optimize_final_module(self) -> None:
+        for value in self._final_module.global_variables:
+            # Each function has a place for objects of Python, which ours do not use. Those of parts may go, or
+            # whoever loads the code from the disk would have to import the modules that they belong to.
+            if value.linkage == llvm.Linkage.common and value.name not in self._own_globals:
+                value.linkage = llvm.Linkage.linkonce_odr
         for function in self._final_module.functions:
             if function.linkage == llvm.Linkage.linkonce_odr:
                 function.linkage = llvm.Linkage.internal
@@ -139,7 +149,7 @@ class Function(_Dispatcher):  # type: ignore[misc]
         return self._as_part().get_overload(sig)
 
 
-class _Passes(event.Listener):  # type: ignore[misc]
+class Passes(event.Listener):  # type: ignore[misc]
     """Lets Ctrl-C end a compilation before its next pass, and tells a person at a terminal what takes so long."""
 
     def __init__(self) -> None:
@@ -158,4 +168,4 @@ class _Passes(event.Listener):  # type: ignore[misc]
         """Nothing to do."""
 
 
-event.register("numba:run_pass", _Passes())  # type: ignore[no-untyped-call]
+event.register("numba:run_pass", Passes())  # type: ignore[no-untyped-call]
