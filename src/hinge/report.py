@@ -84,7 +84,10 @@ class Report:
     kernel_evaluations, cache_hits, cache_misses, cache_bytes : int
         What the Gram matrix did.
     seconds : float
-        Wall time.
+        Wall time, without that of the compiler.
+    compile_seconds : float
+        Time that compiling took meanwhile, once on a computer, and fetching compiled code from the disk, once in
+        a process. No time limit counts it.
     largest_set : int
         Variables of the largest working set; 0 where the method chooses none.
     fewest_active, most_lagging : int
@@ -112,6 +115,7 @@ class Report:
     cache_misses: int = 0
     cache_bytes: int = 0
     seconds: float = 0.0
+    compile_seconds: float = 0.0
     largest_set: int = 0
     fewest_active: int = 0
     most_lagging: int = 0

@@ -173,7 +173,7 @@ class Settings:
     max_iter : int, optional
         Most pair steps; by default the larger of ten million and a hundred per variable.
     time_limit : float, optional
-        Most seconds.
+        Most seconds, without what is compiled at a first use.
     callback : callable, optional
         Called with a `Progress` after each outer step; a true answer stops the run.
     start : array, optional

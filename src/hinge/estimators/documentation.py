@@ -59,7 +59,8 @@ n_jobs : int or None, default=None
     inner limits respected). It does not change the answer, not even its last bit; but several machines that are
     trained at once share the cache.
 time_limit : float or None, default=None
-    Most seconds for the fit. What is reached by then is kept, with a ConvergenceWarning.
+    Most seconds for the fit, without what is compiled at a first use. What is reached by then is kept, with a
+    ConvergenceWarning.
 warm_start : bool, default=False
     Start from the solution of the last fit, if it had as many samples and the same classes; this continues a
     fit that was stopped.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -14,6 +13,7 @@ from hinge.dual.optimality import count_support, doubt_of, gap_of, multipliers_o
 from hinge.dual.problem import DualProblem
 from hinge.kernel.gram import Gram
 from hinge.report import Report, Solution, Status
+from hinge.runtime import clock
 from hinge.runtime.interrupt import Cancelled, requested
 from hinge.runtime.threads import blas_on_one_thread
 from hinge.settings import RULES, Settings
@@ -137,8 +137,8 @@ def _rebuild_residual(state: State) -> None:
 
 def _rebuild_in_time(state: State) -> None:
     """After an interrupt: rebuild the residual if that is quick, so that the report can tell the violation."""
-    deadline = time.perf_counter() + GRACE_SECONDS
-    state.gram.team.cancelled = lambda: time.perf_counter() > deadline
+    deadline = clock.now() + GRACE_SECONDS
+    state.gram.team.cancelled = lambda: clock.now() > deadline
     try:
         _rebuild_residual(state)
     except Cancelled:
@@ -166,6 +166,7 @@ def conclude(state: State, status: Status, method: str, reason: str, run: Run) -
         cache_misses=gram.counts.misses,
         cache_bytes=gram.counts.bytes,
         seconds=run.seconds,
+        compile_seconds=run.compile_seconds,
         largest_set=run.largest_set,
         fewest_active=run.fewest_active,
         most_lagging=run.most_lagging,

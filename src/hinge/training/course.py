@@ -6,7 +6,6 @@ Estimators run it with a `Trainer`; searches with one that shares kernel values 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,6 +16,7 @@ from hinge.arrays import Index, Vector
 from hinge.kernel.kernels import Kernel
 from hinge.model import Model
 from hinge.report import Report
+from hinge.runtime import clock
 from hinge.runtime.interrupt import Cancelled
 from hinge.settings import Settings
 from hinge.training.formulation import Formulation
@@ -86,7 +86,7 @@ class Course:
 
     def run(self, trainer: Trainer) -> Fit:
         """Train all machines, put them together and calibrate them."""
-        begun = time.perf_counter()
+        begun, compiled_before = clock.now(), clock.compiled_seconds()
         formulation, data = self.formulation, self.formulation.data
         tasks = formulation.tasks()
         n_runs = formulation.n_runs if self.probability else 1
@@ -95,7 +95,8 @@ class Course:
         for task in formulation.revised(machines):
             (machines[task.number],) = trainer.train([task], first=n_runs * len(tasks) + task.number)
         model = assemble(self.kernel, data.X, machines, data.places, formulation.order)
-        report = combined_report(machines, trainer.gram, time.perf_counter() - begun)
+        report = combined_report(machines, trainer.gram, clock.now() - begun)
+        report = replace(report, compile_seconds=clock.compiled_seconds() - compiled_before)
         fit = Fit(formulation, machines, model, report, formulation.notes(machines))
         if not self.probability:
             return fit

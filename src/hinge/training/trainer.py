@@ -6,7 +6,6 @@ threads itself. Either way the answers are the same.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ import numpy as np
 from hinge.kernel.gram import Gram
 from hinge.kernel.rows import Counts
 from hinge.report import MESSAGES, Solution, Status
+from hinge.runtime import clock
 from hinge.runtime.interrupt import Cancelled, catching, pressed, requested
 from hinge.runtime.threads import Team, blas_on_one_thread
 from hinge.settings import Progress, Settings
@@ -254,12 +254,12 @@ class Trainer:
         return replace(self.settings, callback=listen, time_limit=None, start=task.start)
 
     def _solve(self, task: Task, gram: Gram, settings: Settings, n_tasks: int) -> Solution:
-        begun, iterations, outer_steps = time.perf_counter(), 0, 0
+        begun, iterations, outer_steps = clock.now(), 0, 0
         for _ in range(self.sharing.tries):
             solution = solve(task.problem, gram, settings)
             iterations += solution.report.iterations
             outer_steps += solution.report.outer_steps
-            seconds = time.perf_counter() - begun
+            seconds = clock.now() - begun
             report = replace(solution.report, iterations=iterations, outer_steps=outer_steps, seconds=seconds)
             solution = replace(solution, report=report)
             if not report.converged:

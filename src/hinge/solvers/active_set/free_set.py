@@ -22,9 +22,7 @@ to be optimal.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import LinAlgError
-from scipy.linalg.blas import dsymm, dsyrk
-from scipy.linalg.lapack import dpotri, dpstrf
+from numpy.linalg import LinAlgError
 
 from hinge.arrays import Floats, Index, Vector
 from hinge.dual.optimality import violation_of
@@ -130,6 +128,9 @@ class FreeSet:
 
     def _lay_out(self, free: Index) -> None:
         """Take those of the free variables that do not depend on others for members, and invert their system."""
+        from scipy.linalg.blas import dsymm, dsyrk  # takes long, and most fits end without it
+        from scipy.linalg.lapack import dpotri, dpstrf
+
         problem, n_groups, samples = self.problem, self.problem.n_groups, free % self.problem.n_samples
         matrix = self.kernel[np.ix_(samples, samples)].astype(np.float64)
         # Each sample is measured by its own size: beside one that is huge all others would look dependent.

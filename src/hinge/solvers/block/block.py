@@ -8,7 +8,7 @@ hundred thousand pair steps, so the outer loop can be plain Python.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import LinAlgError
+from numpy.linalg import LinAlgError
 
 from hinge.arrays import Floats, Index, Vector
 from hinge.dual.problem import DualProblem
