@@ -52,9 +52,8 @@ def folds_by_content(
 
     Parameters
     ----------
-    X : array or CSR matrix
-        The samples, or their kernel matrix. Objects that only a kernel function understands, in an array of dtype
-        object, are dealt out by their places.
+    X : array or CSR matrix or None
+        The samples, or their kernel matrix. None: samples are dealt out by their places.
     strata : array of int
         Class of each sample.
     weights : array
@@ -89,8 +88,8 @@ def folds_by_content(
 
 def _ranks(X: Any, strata: NDArray[np.intp], weights: Vector, seed: int, is_gram: bool) -> NDArray[Any]:
     """Return numbers by which samples are dealt out, equal for equal samples."""
-    if X.dtype.kind == "O":
-        return fingerprints(np.arange(1.0, len(X) + 1)[:, None], seed)
+    if X is None:
+        return fingerprints(np.arange(1.0, len(strata) + 1)[:, None], seed)
     if not is_gram:
         return fingerprints(X, seed)
     drawn, second, own = gram_fingerprints(X, strata, weights, seed)
