@@ -44,7 +44,7 @@ class Collection:
     @property
     def n_contained(self) -> int:
         """Number of samples in the container."""
-        shape = getattr(self.container, "shape", ())
+        shape: tuple[int, ...] = getattr(self.container, "shape", ())
         return int(shape[0]) if len(shape) else len(self.container)
 
     @property

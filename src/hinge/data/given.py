@@ -1,7 +1,7 @@
 """Storages that hold kernel values outright: a matrix that was computed elsewhere, and a Python function.
 
-Neither need be symmetric, though only a symmetric matrix has a dual problem: the symmetric part (K + Kᵀ)/2 takes its
-place, and a warning says so. Asymmetry is measured against √(k(x, x) k(y, y)).
+Neither need be symmetric, though only a symmetric matrix has a dual problem: the symmetric part (K + Kᵀ)/2 takes
+its place, and a warning says so. Asymmetry is measured against √(k(x, x) k(y, y)).
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ class CalledKernel(Samples):
 
 
 def symmetric(matrix: Floats) -> Floats:
-    """Return a square kernel matrix itself, or its symmetric part where it is asymmetric beyond the rounding of its type."""
+    """Return a square kernel matrix, or its symmetric part if it is asymmetric beyond the rounding of its type."""
     return _symmetric_part(matrix) if _tell_asymmetry(matrix, "the precomputed kernel matrix") > 0 else matrix
 
 

@@ -17,8 +17,8 @@ from hinge.arrays import Floats
 from hinge.data import products
 from hinge.data.bits import packed
 from hinge.data.cancellation import cancels_in_double, cancels_in_single, comparison_of
-from hinge.data.dense import DenseSamples
 from hinge.data.collection import Collection
+from hinge.data.dense import DenseSamples
 from hinge.data.given import CalledKernel, GivenGram, RowKernel, symmetric
 from hinge.data.layout import LAYOUT
 from hinge.data.samples import Demands, Samples

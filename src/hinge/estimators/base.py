@@ -18,8 +18,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import (
+    _check_feature_names,
     _check_sample_weight,
     _check_y,
+    check_array,
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
@@ -305,15 +307,16 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def _check_gram_rows(self, X: Any) -> Any:
         if sp.issparse(X):
             raise TypeError("Sparse precomputed kernels are not supported: pass K.toarray().")
-        shape = getattr(X, "shape", None) or np.shape(X)
-        if len(shape) == 2 and shape[1] != self.shape_fit_[0]:
+        _check_feature_names(self, X, reset=False)
+        X = check_array(X, input_name="X", estimator=self, **self._checks())
+        if X.shape[1] != self.shape_fit_[0]:
             raise ValueError(
-                f"X.shape[1] = {shape[1]} should be equal to {self.shape_fit_[0]}, the number of samples at "
+                f"X.shape[1] = {X.shape[1]} should be equal to {self.shape_fit_[0]}, the number of samples at "
                 "training time: X must hold kernel values of the new samples with all training samples. "
-                f"(X has {shape[1]} features, but {type(self).__name__} is expecting {self.shape_fit_[0]} "
+                f"(X has {X.shape[1]} features, but {type(self).__name__} is expecting {self.shape_fit_[0]} "
                 "features as input.)"
             )
-        return validate_data(self, X, reset=False, **self._checks())
+        return X
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
