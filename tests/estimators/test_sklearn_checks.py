@@ -11,6 +11,7 @@ pytestmark = [
     # Some checks provoke these on purpose, by max_iter=1000 and by small classes.
     pytest.mark.filterwarnings("ignore:Solver terminated early"),
     pytest.mark.filterwarnings("ignore:nu = 0.5 is infeasible for"),
+    pytest.mark.filterwarnings("ignore:nu = 0.5 is smaller than these data allow"),
 ]
 
 
