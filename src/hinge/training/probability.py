@@ -18,8 +18,8 @@ from hinge.data.contents import fingerprints, gram_fingerprints
 
 N_FOLDS = 5
 
-# LIBSVM's constants for the sigmoid: no probability of a pair is nearer to 0 or 1 than this.
-_NEAREST_TO_CERTAIN = 1e-7
+#: LIBSVM's constant for the sigmoid: no probability of a pair is nearer to 0 or 1 than this.
+NEAREST_TO_CERTAIN = 1e-7
 
 _MOST_NEWTON_STEPS = 100
 _SMALLEST_STEP = 1e-10
@@ -159,7 +159,7 @@ def fit_sigmoid(decisions: Vector, is_positive: NDArray[np.bool_], weights: Vect
 
 def sigmoid(decisions: Vector, A: Any, B: Any) -> Vector:
     """Return P(positive) for decision values, never quite 0 or 1."""
-    return np.clip(_logistic(-(A * decisions + B)), _NEAREST_TO_CERTAIN, 1 - _NEAREST_TO_CERTAIN)
+    return np.clip(_logistic(-(A * decisions + B)), NEAREST_TO_CERTAIN, 1 - NEAREST_TO_CERTAIN)
 
 
 def _logistic(z: Vector) -> Vector:
