@@ -105,7 +105,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features) or (n_samples, n_samples)
             The samples; for ``kernel="precomputed"`` their kernel matrix. float32 data stays float32. For a
-            kernel of your own, X may also be a list or an array of arbitrary objects.
+            kernel of your own, X may be any container of any objects.
         y : array-like of shape (n_samples,)
             Class labels, or the numbers to predict.
         sample_weight : array-like of shape (n_samples,), optional
