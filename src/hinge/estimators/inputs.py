@@ -20,32 +20,6 @@ _SMALLEST_GAMMA = 1e-305
 _MEGABYTE = 1024**2
 
 
-def is_opaque(X: Any) -> bool:
-    """Whether X is a collection of objects (strings, graphs, ...) that only a user's own kernel understands."""
-    if sp.issparse(X):
-        return False
-    if hasattr(X, "dtypes") and hasattr(X, "columns"):  # a data frame
-        return False
-    X = X if hasattr(X, "dtype") else _as_array(X)
-    return X.ndim == 1 or X.dtype.kind in "OUS"
-
-
-def opaque_rows(X: Any) -> Any:
-    """Put objects into the only column of an object array."""
-    items = list(X)
-    rows = np.empty((len(items), 1), dtype=object)
-    for row, item in zip(rows, items, strict=True):
-        row[0] = item
-    return rows
-
-
-def _as_array(X: Any) -> Any:
-    try:
-        return np.asarray(X)
-    except ValueError:  # ragged
-        return np.empty(len(X), dtype=object)
-
-
 def resolve_gamma(gamma: str | float, X: Any, weights: Vector) -> float:
     """Return γ as a number: ``"scale"`` is 1 / (n_features · variance), ``"auto"`` 1 / n_features.
 

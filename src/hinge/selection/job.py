@@ -70,6 +70,12 @@ class Job:
     error_score: Any = np.nan
 
     def __post_init__(self) -> None:
+        cls = type(self.estimator)
+        if not cls.fit.__module__.startswith(KernelMachine.__module__.partition(".")[0] + "."):
+            raise TypeError(
+                f"{cls.__name__} has a fit of its own, and fits that share kernel values would not call it; use "
+                "scikit-learn's functions of the same name (GridSearchCV for GridSearch)"
+            )
         self._shared: Any = None
         self._lock = threading.Lock()
 
@@ -181,7 +187,7 @@ def plan(estimator: KernelMachine, candidates: Iterable[Mapping[str, Any]]) -> l
     >>> [unit.indices for unit in units]
     [(2, 0), (1,)]
     """
-    defaults = estimator.get_params(deep=False)
+    defaults = {name: getattr(estimator, name) for name in KERNEL_PARAMETERS}  # subclasses may hide parameters
     groups: dict[Any, list[tuple[Any, int, dict[str, Any]]]] = {}
     for index, candidate in enumerate(candidates):
         params = dict(candidate)
