@@ -159,7 +159,7 @@ def gram_of(blobs):
 MACHINES_ON_GRAMS = [
     SVC(kernel="precomputed", probability=True, random_state=0),
     NuSVC(kernel="precomputed", nu=0.3, probability=True, random_state=0),
-    SVR(kernel="precomputed", probability=True, random_state=0),
+    SVR(kernel="precomputed", probability=True),
 ]
 
 

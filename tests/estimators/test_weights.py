@@ -16,7 +16,7 @@ MACHINES = [
     NuSVC(nu=0.2),
     NuSVC(nu=0.2, probability=True, random_state=0),
     SVR(),
-    SVR(probability=True, random_state=0),
+    SVR(probability=True),
     NuSVR(),
     OneClassSVM(nu=0.3),
     OneClassSVM(nu=0.3, probability=True),

@@ -230,7 +230,7 @@ def _publish_single(estimator: Any, model: LibsvmModel, trained: Model) -> None:
     estimator.dual_coef_ = trained.coefficients
     estimator.intercept_ = trained.intercepts
     if model.svm_type == "one_class":
-        estimator.offset_ = float(-trained.intercepts[0])
+        estimator.offset_ = 0.0 - trained.intercepts
         if model.density_marks is not None:
             estimator.density_marks_ = _marks_between(model.density_marks)
     elif model.prob_a is not None:

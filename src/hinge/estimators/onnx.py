@@ -208,7 +208,7 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     graph = _Graph(operator, container)
     machine, k = graph.machine, len(graph.machine.classes_)
     decisions = graph.decisions()
-    if machine.probability and k > 2:
+    if machine._calibrates and k > 2:
         raise NotImplementedError(
             "the probabilities of more than two classes cannot be converted to ONNX; fit with probability=False"
         )
@@ -233,7 +233,7 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
 
 def _two_columns(graph: _Graph, decisions: Any) -> Any:
     """Probabilities of both classes, or −f and f where there are none."""
-    if graph.machine.probability:
+    if graph.machine._calibrates:
         slope, offset = graph.machine._sigmoids[0]
         z = graph.node(OnnxAdd, graph.node(OnnxMul, decisions, graph.constant(-slope)), graph.constant(-offset))
         second = graph.node(OnnxSigmoid, z)
