@@ -58,6 +58,7 @@ class StandIn(metaclass=StandInType):
         original = STANDING_FOR.get(type(self))
         if original is not None and "_sklearn_version" in state:
             # A pickle of scikit-learn's own, which names a class that is ours for the time being.
+            self.__dict__ = {}
             self.__class__ = original  # type: ignore[assignment]
             self.__setstate__(state)
             return
