@@ -16,14 +16,21 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Hidden, Interval, Options, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from hinge.arrays import Vector
 from hinge.data.given import RowKernel
 from hinge.data.structure import canonical
 from hinge.estimators.diagnosis import convergence_message
 from hinge.estimators.exchange import Exchange
-from hinge.estimators.inputs import cache_bytes, is_opaque, opaque_rows, resolve_gamma, thread_count
+from hinge.estimators.inputs import (
+    cache_bytes,
+    checked_weights,
+    is_opaque,
+    opaque_rows,
+    resolve_gamma,
+    thread_count,
+)
 from hinge.estimators.libsvm_names import LibsvmNames
 from hinge.estimators.stand_in import StandIn
 from hinge.kernel.gram import Gram
@@ -168,7 +175,7 @@ class KernelMachine(StandIn, Exchange, LibsvmNames, CallbackSupportMixin, BaseEs
                 f"other. Input is a {X.shape[0]}x{X.shape[1]} matrix."
             )
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+            sample_weight = checked_weights(sample_weight, X)
         return select(X, y, sample_weight, is_gram=self.kernel == "precomputed")
 
     def _checks(self) -> dict[str, Any]:

@@ -49,10 +49,12 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             raise ValueError("decision_function_shape='ovo' needs multi_class='ovo': there are no pairs")
         classes, codes = data.classes
         if len(classes) < 2:
-            raise ValueError(
-                "The number of classes has to be greater than one (among samples of non-zero weight); got "
-                f"{len(classes)} class"
-            )
+            if len(data.places) < data.shape[0]:
+                raise ValueError(
+                    "Invalid input - all samples with positive weights belong to the same class, "
+                    f"{classes[0]!r}: there is nothing to tell apart"
+                )
+            raise ValueError(f"The number of classes has to be greater than one; got {len(classes)} class")
         if self.class_weight is None:
             return np.ones(len(classes))
         if isinstance(self.class_weight, str):  # "balanced", by total weight instead of by count
@@ -161,8 +163,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         check_is_fitted(self)
         if not hasattr(self, "_sigmoids"):
             raise NotFittedError(
-                f"this {type(self).__name__} has no probabilities: it was fitted with probability=False, or its "
-                "fit was stopped; call fit again"
+                "predict_proba is not available when fitted with probability=False, or when the fit was stopped "
+                f"before its end; fit this {type(self).__name__} again"
             )
         return self._probabilities(self._decide(X))
 

@@ -117,7 +117,7 @@ def _to_sklearn(estimator: Any) -> Any:
     theirs.support_vectors_ = _their_vectors(model)
     theirs.dual_coef_ = _their_coefficients(estimator.dual_coef_, theirs.support_vectors_)
     theirs._dual_coef_ = _their_coefficients(estimator._dual_coef_, theirs.support_vectors_)
-    theirs._probA, theirs._probB = estimator._probA, estimator._probB
+    theirs._probA, theirs._probB = np.ascontiguousarray(estimator._probA), np.ascontiguousarray(estimator._probB)
     theirs._effective_probability = len(theirs._probA) > 0
     if hasattr(estimator, "offset_"):
         theirs.offset_ = estimator.offset_.copy()

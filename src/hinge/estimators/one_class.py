@@ -224,8 +224,8 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         decisions = self.decision_function(X)
         if not hasattr(self, "density_marks_"):
             raise NotFittedError(
-                "this OneClassSVM has no probabilities: it was fitted with probability=False, or its fit was "
-                "stopped; call fit again"
+                "predict_proba is not available when fitted with probability=False, or when the fit was stopped "
+                "before its end; fit this OneClassSVM again"
             )
         normal = normality(decisions, self.density_marks_)
         return np.column_stack([1 - normal, normal])

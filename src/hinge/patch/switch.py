@@ -149,7 +149,7 @@ def _pairs() -> tuple[dict[type, type], list[str]]:
 
 
 def _bindings(classes: Mapping[type, type]) -> list[_Binding]:
-    """Find all names of loaded modules that hold one of these classes; those of Hinge are meant."""
+    """Find all names of loaded modules that hold one of these classes, but for those of Hinge itself."""
     found = []
     for title, module in list(sys.modules.items()):
         if not isinstance(module, ModuleType) or title.split(".")[0] == "hinge":

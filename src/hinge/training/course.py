@@ -96,7 +96,9 @@ class Course:
             (machines[task.number],) = trainer.train([task], first=n_runs * len(tasks) + task.number)
         model = assemble(self.kernel, data.X, machines, data.places, formulation.order)
         report = combined_report(machines, trainer.gram, time.perf_counter() - begun)
-        fit = Fit(formulation, machines, model, report, formulation.notes(machines))
+        fit = Fit(
+            formulation, machines, model, report, formulation.notes(machines, float(trainer.gram.diagonal.max()))
+        )
         if not self.probability:
             return fit
         try:
