@@ -1,6 +1,7 @@
 """Hinge in the place of scikit-learn's classes: names, instances, subclasses, pickles, processes, the way back."""
 
 import copy
+import gc
 import logging
 import pickle
 import subprocess
@@ -95,7 +96,10 @@ def test_classes_that_exist_already_are_named_in_a_warning():
         hinge.patch()
     assert isinstance(kind(), sklearn.svm.SVR)
     hinge.unpatch()
+    with pytest.raises(UserWarning, match="Earlier"), hinge.patched():  # here warnings are errors
+        pass
     del kind
+    gc.collect()  # a class lives as long as nobody looks for its cycles
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -133,8 +133,8 @@ def patched() -> Iterator[None]:
     if is_patched():
         yield
         return
-    patch(stacklevel=4)
     try:
+        patch(stacklevel=4)  # whose warnings may be errors
         yield
     finally:
         unpatch()
