@@ -124,6 +124,10 @@ class Report:
         if not self.message:
             object.__setattr__(self, "message", MESSAGES[self.status])
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Files that know no enums (skops, JSON) give the status back as text.
+        self.__dict__.update(state, status=Status(state["status"]))
+
     @property
     def converged(self) -> bool:
         """Whether the answer is within the tolerance asked for."""

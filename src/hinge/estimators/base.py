@@ -15,11 +15,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils._param_validation import Hidden, Interval, Options, StrOptions
 from sklearn.utils.validation import (
     _check_feature_names,
-    _check_sample_weight,
     _check_y,
     check_array,
     check_consistent_length,
@@ -33,7 +31,10 @@ from hinge.data.collection import Collection
 from hinge.data.given import RowKernel
 from hinge.data.structure import canonical
 from hinge.estimators.diagnosis import convergence_message
-from hinge.estimators.inputs import cache_bytes, resolve_gamma, thread_count
+from hinge.estimators.exchange import Exchange
+from hinge.estimators.inputs import cache_bytes, checked_weights, resolve_gamma, thread_count
+from hinge.estimators.libsvm_names import LibsvmNames
+from hinge.estimators.stand_in import StandIn
 from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import KERNELS, Kernel, kind_of
 from hinge.runtime import interrupt
@@ -52,7 +53,7 @@ except ImportError:  # pragma: no cover
         """Stands in where scikit-learn has no callbacks yet."""
 
 
-class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
+class KernelMachine(StandIn, Exchange, LibsvmNames, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -61,12 +62,11 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "shrinking": ["boolean"],
-        "probability": ["boolean"],
+        "probability": ["boolean", Hidden(StrOptions({"deprecated"}))],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "cache_size": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "verbose": ["verbose"],
         "max_iter": [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1}), None],
-        "random_state": ["random_state"],
         "solver": [StrOptions({"auto", "block", "smo"})],
         "precision": [StrOptions({"auto", "single", "double"})],
         "n_jobs": [Integral, None],
@@ -177,7 +177,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                 f"other. Input is a {X.shape[0]}x{X.shape[1]} matrix."
             )
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+            sample_weight = checked_weights(sample_weight, X)
         return select(X, y, sample_weight, is_gram=self.kernel == "precomputed")
 
     def _checks(self) -> dict[str, Any]:
@@ -193,11 +193,18 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     def _course(self, data: TrainingData, kernel: Kernel) -> Course:
         """Return the fit to make."""
-        formulation, seed = self._formulation(data), 0
-        if self.probability and formulation.n_runs > 1:
-            seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         past = getattr(self, "_past", None) if self.warm_start else None
-        return Course(formulation, kernel, self._settings(), bool(self.probability), seed, past)
+        seed = self._seed() if self._calibrates else 0
+        return Course(self._formulation(data), kernel, self._settings(), self._calibrates, seed, past)
+
+    @property
+    def _calibrates(self) -> bool:
+        """Whether probabilities are wanted; scikit-learn's default is the word "deprecated", for no."""
+        return self.probability != "deprecated" and bool(self.probability)
+
+    def _seed(self) -> int:
+        """Return what folds are drawn by, besides the values of the samples."""
+        return 0
 
     def _settings(self) -> Settings:
         return Settings(

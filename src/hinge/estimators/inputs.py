@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.validation import _check_sample_weight
 
 from hinge.arrays import Vector
 from hinge.data.contents import row_moments
@@ -18,6 +20,26 @@ _SMALLEST_TO_SQUARE = 1e-100
 _SMALLEST_GAMMA = 1e-305
 
 _MEGABYTE = 1024**2
+
+
+def checked_weights(weights: Any, X: Any) -> Vector:
+    """Return a weight for every sample of X; negative ones are 0, with a warning, and all must not be.
+
+    scikit-learn leaves samples of negative weight out without a word.
+    """
+    values = np.asarray(weights)
+    if values.ndim == 1 and values.size and values.dtype.kind in "biuf" and (values <= 0).all():
+        raise ValueError("Invalid input - all samples have zero or negative weights. At least one must count.")
+    checked = _check_sample_weight(weights, X, dtype=np.float64)
+    if (checked < 0).any():
+        where = int(np.argmax(checked < 0))
+        warnings.warn(
+            f"Negative values in data passed to `sample_weight`: {checked[where]:g} at position {where}, for one. "
+            "A weight is a number of repetitions; samples of negative weight are left out, as if it were 0",
+            stacklevel=6,
+        )
+        checked = np.maximum(checked, 0.0)
+    return np.asarray(checked)
 
 
 def resolve_gamma(gamma: str | float, X: Any, weights: Vector) -> float:

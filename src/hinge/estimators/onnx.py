@@ -206,7 +206,7 @@ def _classifier_shapes(operator: Any) -> None:
     operator.outputs[0].type = (StringTensorType if is_text else Int64TensorType)([n])
     k = len(machine.classes_)
     has_pairs = machine.decision_function_shape == "ovo" and k > 2
-    if machine.probability:
+    if machine._calibrates:
         has_pairs = has_pairs and _wants_raw_scores(operator, operator.scope_inst)
     n_scores = k * (k - 1) // 2 if has_pairs else k
     operator.outputs[1].type = _output_type(operator)([n, n_scores])
@@ -225,7 +225,7 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
         votes, confident = _votes(graph, decisions, k)
         merit = confident if machine.break_ties else votes
         scores = decisions if machine.decision_function_shape == "ovo" else confident
-    if machine.probability:
+    if machine._calibrates:
         merit = _probabilities(graph, decisions, k)
         scores = scores if _wants_raw_scores(operator, container) else merit
     best = graph.node(OnnxArgMax, merit, axis=1, keepdims=0)
@@ -260,8 +260,8 @@ def _probabilities(graph: _Graph, decisions: Any, n_classes: int) -> Any:
 def _coupled(graph: _Graph, pairwise: Any, n_classes: int) -> Any:
     """Distributions that fit the probabilities of all pairs best, up to their sums; see `couple`.
 
-    ONNX has no linear solve. With Q of `coupling_matrix`, p is a multiple of the solution of (Q + eeᵀ) p = e, where
-    e is all ones: a positive definite system, which needs no pivots.
+    ONNX has no linear solve. With Q of `coupling_matrix`, p is a multiple of the solution of (Q + eeᵀ) p = e, e
+    all ones: a positive definite system, which needs no pivots.
     """
     rows, columns = np.triu_indices(n_classes, 1)
     spread, base = np.zeros((len(rows), n_classes, n_classes)), np.zeros((n_classes, n_classes))

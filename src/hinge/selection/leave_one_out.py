@@ -110,7 +110,7 @@ def leave_one_out(estimator: KernelMachine, X: Any, y: Any = None, *, sample_wei
     >>> int(result.errors.sum()), result.n_refits < 80
     (5, True)
     """
-    if estimator.probability:
+    if estimator._calibrates:
         raise ValueError("leave_one_out gives no probabilities; use probability=False")
     X, y, sample_weight = indexable(X, y, sample_weight)
     n = X.shape[0] if hasattr(X, "shape") else len(X)

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.metaestimators import _safe_split
-from sklearn.utils.validation import _check_sample_weight
 
 from hinge.arrays import Floats, Index, Vector
 from hinge.estimators.base import KernelMachine
-from hinge.estimators.inputs import cache_bytes
+from hinge.estimators.inputs import cache_bytes, checked_weights
 from hinge.kernel.accumulate import gather
 from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import Kernel
@@ -94,7 +93,7 @@ class Workshop:
             self.codes = np.unique(self.y, return_inverse=True)[1]
         self.weights = np.ones(self.n)
         if job.sample_weight is not None:
-            self.weights = _check_sample_weight(job.sample_weight, self.X, dtype=np.float64)
+            self.weights = checked_weights(job.sample_weight, self.X)
         self.folds = [self.fold(*split, number) for number, split in enumerate(job.splits)]
         self.budget = cache_bytes(job.estimator.cache_size) or default_cache_bytes()
         self._lock = threading.Lock()

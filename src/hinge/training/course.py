@@ -105,7 +105,8 @@ class Course:
         model = assemble(self.kernel, data.X, machines, data.places, formulation.order)
         report = combined_report(machines, trainer.gram, clock.now() - begun)
         report = replace(report, compile_seconds=clock.compiled_seconds() - compiled_before)
-        fit = Fit(formulation, machines, model, report, formulation.notes(machines))
+        notes = formulation.notes(machines, float(trainer.gram.diagonal.max()))
+        fit = Fit(formulation, machines, model, report, notes)
         if not self.probability:
             return fit
         try:
