@@ -8,6 +8,7 @@ of decisions (`_answers`).
 from __future__ import annotations
 
 import warnings
+from functools import cache
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -23,7 +24,15 @@ from hinge.arrays import Vector
 from hinge.data.given import RowKernel
 from hinge.data.structure import canonical
 from hinge.estimators.diagnosis import convergence_message
-from hinge.estimators.inputs import cache_bytes, is_opaque, opaque_rows, resolve_gamma, thread_count
+from hinge.estimators.inputs import (
+    cache_bytes,
+    is_opaque,
+    is_plain,
+    is_plain_numbers,
+    opaque_rows,
+    resolve_gamma,
+    thread_count,
+)
 from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import KERNELS, Kernel, kind_of
 from hinge.runtime import interrupt
@@ -40,6 +49,17 @@ except ImportError:  # pragma: no cover
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands in where scikit-learn has no callbacks yet."""
+
+
+# Types of parameters whose values never change, and all of these, class by class, that have passed the checks.
+_IMMUTABLE = frozenset({str, int, float, bool, type(None)})
+_MOST_PASSED = 1000
+_passed: set[tuple[Any, ...]] = set()
+
+
+@cache
+def _parameter_names(cls: type[BaseEstimator]) -> list[str]:
+    return list(cls._get_param_names())
 
 
 class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
@@ -77,6 +97,10 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         """Check and convert y."""
         return column_or_1d(y, warn=True).astype(np.float64, copy=False)
 
+    def _is_plain_target(self, y: Any) -> bool:
+        """Whether `_check_targets` and scikit-learn's checks would return y as it is."""
+        return is_plain_numbers(y)
+
     def _formulation(self, data: TrainingData) -> Formulation:
         """Return what a fit to these samples is about."""
         raise NotImplementedError
@@ -86,6 +110,25 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     # ------------------------------------------------------------------ fitting
+
+    def _validate_params(self) -> None:
+        """Check the parameters, as scikit-learn's decorator of `fit` asks: those that passed once do so again.
+
+        Whether a number, a string or None is allowed depends on its type and value alone. Everything else is
+        looked at every time.
+        """
+        cls: Any = type(self)
+        values = [getattr(self, name, None) for name in _parameter_names(cls)]
+        types = [type(value) for value in values]
+        if not _IMMUTABLE.issuperset(types):
+            super()._validate_params()
+            return
+        key = cls, tuple(types), tuple(values)
+        if key not in _passed:
+            super()._validate_params()
+            if len(_passed) >= _MOST_PASSED:
+                _passed.clear()
+            _passed.add(key)
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -155,10 +198,9 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         elif self.kernel == "precomputed" and sp.issparse(X):
             raise TypeError("Sparse precomputed kernels are not supported: pass K.toarray().")
         elif y is None and not self.__sklearn_tags__().target_tags.required:
-            X = validate_data(self, X, **self._checks())
+            X = self._check_rows(X, reset=True)
         else:
-            X, y = validate_data(self, X, y, **self._checks())
-            y = self._check_targets(y)
+            X, y = self._check_pairs(X, y)
         if y is not None and len(y) != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} samples, but y has {len(y)}.")
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
@@ -169,6 +211,29 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
         return select(X, y, sample_weight, is_gram=self.kernel == "precomputed")
+
+    def _check_pairs(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Check and convert samples and targets."""
+        if is_plain(X) and self._is_plain_target(y) and len(y) == len(X):
+            return self._check_rows(X, reset=True), y
+        X, y = validate_data(self, X, y, **self._checks())
+        return X, self._check_targets(y)
+
+    def _check_rows(self, X: Any, *, reset: bool) -> Any:
+        """Check and convert samples; ``reset`` in a fit, which says how many features there are.
+
+        scikit-learn's own checks take longer than the prediction of a row: what they would not change is not shown
+        to them.
+        """
+        if is_plain(X):
+            if reset:
+                self.__dict__.pop("feature_names_in_", None)
+                self.n_features_in_ = X.shape[1]
+                return X
+            known = vars(self)
+            if known.get("n_features_in_") == X.shape[1] and "feature_names_in_" not in known:
+                return X
+        return validate_data(self, X, reset=reset, **self._checks())
 
     def _checks(self) -> dict[str, Any]:
         return {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
@@ -245,9 +310,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             raise AttributeError("coef_ is only available when using a linear kernel")
         if not hasattr(self, "_model"):
             raise AttributeError(f"this {type(self).__name__} is not fitted yet; coef_ exists after fit")
-        weights = self._model.weights()
-        (weights.data if sp.issparse(weights) else weights).flags.writeable = False
-        return weights
+        return self._model.weights()
 
     def _check_finite(self) -> None:
         coefficients = self._model.coefficients
@@ -282,7 +345,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         """Check X and return the decision values of all machines."""
         if self._known is not None and X is self._known[0]:
             return self._known[1].copy()
-        check_is_fitted(self)
+        self._check_fitted()
         if callable(self.kernel) and self._model.kernel.name.is_opaque:  # type: ignore[union-attr]
             X = opaque_rows(X)
         elif self.kernel == "precomputed":
@@ -290,8 +353,12 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         else:
             if sp.issparse(X) and X.format != "csr":
                 X = canonical(X)  # its indices are checked before anyone follows them; those of CSR rows later
-            X = validate_data(self, X, reset=False, **self._checks())
+            X = self._check_rows(X, reset=False)
         return self._model.decide(X, threads=thread_count(self.n_jobs))
+
+    def _check_fitted(self) -> None:
+        if "_model" not in vars(self):
+            check_is_fitted(self)
 
     def _check_gram_rows(self, X: Any) -> Any:
         if sp.issparse(X):
@@ -304,7 +371,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                 f"(X has {shape[1]} features, but {type(self).__name__} is expecting {self.shape_fit_[0]} "
                 "features as input.)"
             )
-        return validate_data(self, X, reset=False, **self._checks())
+        return self._check_rows(X, reset=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

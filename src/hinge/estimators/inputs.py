@@ -19,6 +19,51 @@ _SMALLEST_GAMMA = 1e-305
 
 _MEGABYTE = 1024**2
 
+# Types of samples that are taken as they are, in the byte order of this computer.
+_FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
+
+
+# Labels beyond this are not surely whole numbers in every type that they might be compared in.
+_LARGEST_LABEL = 2**31
+
+
+def is_plain(X: Any) -> bool:
+    """Whether X is a matrix that scikit-learn's checks would return as it is, without a word.
+
+    Anything unusual is left to them: lists, data frames, other types, subclasses, what is empty or not finite.
+    """
+    if type(X) is not np.ndarray or X.ndim != 2 or not X.size or not X.flags.c_contiguous:
+        return False
+    return X.dtype in _FLOATS and _is_finite(X)
+
+
+def is_plain_numbers(y: Any) -> bool:
+    """Whether y are targets of regression that need neither a check nor a conversion."""
+    return type(y) is np.ndarray and y.ndim == 1 and y.dtype == np.float64 and y.size > 0 and _is_finite(y)
+
+
+def is_plain_labels(y: Any) -> bool:
+    """Whether y are whole numbers that are labels beyond doubt: scikit-learn's checks would return them as such.
+
+    They warn where classes are more than half as many as samples; their range shows that they are not.
+    """
+    if type(y) is not np.ndarray or y.ndim != 1 or not y.size or not y.dtype.isnative:
+        return False
+    if y.dtype.kind not in "iu" and y.dtype not in _FLOATS:
+        return False
+    least, most = y.min(), y.max()
+    if not (-_LARGEST_LABEL < least <= most < _LARGEST_LABEL):  # nor is NaN
+        return False
+    if int(most) - int(least) + 1 > max(len(y) // 2, 2):
+        return False
+    return y.dtype.kind in "iu" or bool((y == np.floor(y)).all())
+
+
+def _is_finite(values: Any) -> bool:
+    """Whether the sum of all values is finite: then all of them are, and if not, somebody has to look closer."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(values.sum()))
+
 
 def is_opaque(X: Any) -> bool:
     """Whether X is a collection of objects (strings, graphs, ...) that only a user's own kernel understands."""
