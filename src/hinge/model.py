@@ -27,6 +27,9 @@ _ERROR_IN_SINGLE = 1e-4
 # Decisions that are nearer to zero than so many times their error are made again in double precision.
 _DOUBT = 10.0
 
+# Predictions that take less time in double precision, in seconds, are made in it: single would have to be justified.
+_WORTH_SINGLE = 1e-4
+
 # Predictions that take less time, in seconds, are over before anyone could have asked to stop.
 _WORTH_ASKING = 0.05
 
@@ -73,8 +76,8 @@ class Model:
         ----------
         X : array or CSR matrix
             Samples; for a precomputed kernel, their kernel values with all training samples. float32 data is
-            evaluated in single precision where its error stays below a ten-thousandth of the decisions and cannot
-            change a sign, all other data in double.
+            evaluated in single precision where that saves time, its error stays below a ten-thousandth of the
+            decisions and cannot change a sign; all other data in double.
         threads : int, optional
             Number of threads; by default every core that this process may use.
 
@@ -115,11 +118,15 @@ class Model:
             return np.concatenate([self._sums(X[start : start + block], threads) for start in parts])
         vectors, queries = self._reference.beside(X)
         is_bounded = not (queries.is_given or sp.issparse(self.coefficients))
-        if X.dtype == np.float32 and is_bounded:
+        if X.dtype == np.float32 and is_bounded and self._is_worth_single(vectors, queries):
             in_single = self._sums_in_single(vectors, queries, threads)
             if in_single is not None:
                 return in_single
         return self._visit(vectors, queries, np.dtype(np.float64), threads)
+
+    def _is_worth_single(self, vectors: Samples, queries: Samples) -> bool:
+        tiles = self._tiles(vectors, np.dtype(np.float64))
+        return tiles.seconds(vectors.n * queries.n) > _WORTH_SINGLE
 
     def _sums_in_single(
         self, vectors: Samples, queries: Samples, threads: int | None

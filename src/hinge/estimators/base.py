@@ -36,6 +36,7 @@ from hinge.estimators.inputs import (
 from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import KERNELS, Kernel, kind_of
 from hinge.runtime import interrupt
+from hinge.runtime.threads import blas_on_one_thread
 from hinge.settings import Settings
 from hinge.training.course import Course, Fit, Past
 from hinge.training.data import TrainingData, select
@@ -158,7 +159,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         """Fit a copy and take all its attributes over at once: several threads may fit the same estimator."""
         twin: Self = object.__new__(type(self))
         twin.__dict__.update(vars(self))
-        with interrupt.within(self.time_limit):
+        with interrupt.within(self.time_limit), blas_on_one_thread():
             data = twin._training_data(X, y, sample_weight)
             course = twin._course(data, twin._kernel_of(data))
             gram = Gram(
@@ -214,8 +215,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_pairs(self, X: Any, y: Any) -> tuple[Any, Any]:
         """Check and convert samples and targets."""
-        if is_plain(X) and self._is_plain_target(y) and len(y) == len(X):
-            return self._check_rows(X, reset=True), y
+        if self._is_plain_target(y) and is_plain(X) and len(y) == len(X):
+            return self._known_by_features(X), y
         X, y = validate_data(self, X, y, **self._checks())
         return X, self._check_targets(y)
 
@@ -227,13 +228,17 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         """
         if is_plain(X):
             if reset:
-                self.__dict__.pop("feature_names_in_", None)
-                self.n_features_in_ = X.shape[1]
-                return X
+                return self._known_by_features(X)
             known = vars(self)
             if known.get("n_features_in_") == X.shape[1] and "feature_names_in_" not in known:
                 return X
         return validate_data(self, X, reset=reset, **self._checks())
+
+    def _known_by_features(self, X: Any) -> Any:
+        """Note the features of samples without names; return the samples."""
+        self.__dict__.pop("feature_names_in_", None)
+        self.n_features_in_ = X.shape[1]
+        return X
 
     def _checks(self) -> dict[str, Any]:
         return {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
@@ -381,6 +386,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
+@cache
 def _is_of_fit(name: str) -> bool:
     """Whether an attribute belongs to a fit, by scikit-learn's convention."""
     return (name.startswith("_") or name.endswith("_")) and "callback" not in name

@@ -101,8 +101,12 @@ def resolve_gamma(gamma: str | float, X: Any, weights: Vector) -> float:
         return float(gamma)
     if gamma == "auto":
         return 1.0 / int(X.shape[1])
-    scale = _comfortable_scale(X)
-    variance = _variance(X, weights, scale)
+    values = X.data if sp.issparse(X) else X
+    least, most = (float(values.min()), float(values.max())) if values.size else (0.0, 0.0)
+    scale = _comfortable_scale(max(abs(least), abs(most)))
+    # Of equal values it is zero exactly, whatever rounding makes of their mean.
+    is_constant = least == most and not sp.issparse(X)
+    variance = 0.0 if is_constant else _variance(X, weights, scale)
     if variance == 0:
         return 1.0
     found = float(scale / (int(X.shape[1]) * variance)) * scale
@@ -114,10 +118,8 @@ def resolve_gamma(gamma: str | float, X: Any, weights: Vector) -> float:
     return found
 
 
-def _comfortable_scale(X: Any) -> float:
-    """A power of two that brings the largest value of X to about 1 where squares might not be floats, else 1."""
-    values = X.data if sp.issparse(X) else X
-    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+def _comfortable_scale(largest: float) -> float:
+    """A power of two that brings the largest size of a value to about 1 where squares might not be floats, else 1."""
     if largest == 0 or _SMALLEST_TO_SQUARE <= largest <= 1 / _SMALLEST_TO_SQUARE:
         return 1.0
     return 2.0 ** -float(np.clip(np.frexp(largest)[1], -1000, 1000))
@@ -128,8 +130,6 @@ def _variance(X: Any, weights: Vector, scale: float) -> float:
 
     Entries are added in the order of the features, zeros by their number: the form of X makes no difference.
     """
-    if not sp.issparse(X) and X.size and X.min() == X.max():
-        return 0.0  # exactly, whatever rounding makes of the mean
     sums, stored = np.empty(X.shape[0]), np.empty(X.shape[0])
     values, indptr = X, np.empty(0, np.int64)
     if sp.issparse(X):
