@@ -27,7 +27,7 @@ _ERROR_IN_SINGLE = 1e-4
 # Decisions that are nearer to zero than so many times their error are made again in double precision.
 _DOUBT = 10.0
 
-# Predictions that take less time in double precision, in seconds, are made in it: single would have to be justified.
+# Predictions that take less time, in seconds, are made in double: whether single would do takes as long to find out.
 _WORTH_SINGLE = 1e-4
 
 # Predictions that take less time, in seconds, are over before anyone could have asked to stop.

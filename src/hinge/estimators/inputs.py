@@ -119,7 +119,7 @@ def resolve_gamma(gamma: str | float, X: Any, weights: Vector) -> float:
 
 
 def _comfortable_scale(largest: float) -> float:
-    """A power of two that brings the largest size of a value to about 1 where squares might not be floats, else 1."""
+    """A power of two that brings the largest value to about 1 where squares might not be floats, else 1."""
     if largest == 0 or _SMALLEST_TO_SQUARE <= largest <= 1 / _SMALLEST_TO_SQUARE:
         return 1.0
     return 2.0 ** -float(np.clip(np.frexp(largest)[1], -1000, 1000))
