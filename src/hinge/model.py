@@ -27,11 +27,11 @@ _ERROR_IN_SINGLE = 1e-4
 # Decisions that are nearer to zero than so many times their error are made again in double precision.
 _DOUBT = 10.0
 
-# Predictions that take less time, in seconds, are made in double: whether single would do takes as long to find out.
+# Predictions that take less time, in seconds, are made in double: to justify single would take as long.
 _WORTH_SINGLE = 1e-4
 
 # Predictions that take less time, in seconds, are over before anyone could have asked to stop.
-_WORTH_ASKING = 0.05
+_WORTH_ASKING = 1e-3
 
 # CSR rows that are laid out dense: this many values at a time.
 _MOST_DENSE = 1 << 24
