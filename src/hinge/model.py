@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -30,8 +29,6 @@ _DOUBT = 10.0
 # Predictions that take less time, in seconds, are made in double: to justify single would take as long.
 _WORTH_SINGLE = 1e-4
 
-# Predictions that take less time, in seconds, are over before anyone could have asked to stop.
-_WORTH_ASKING = 1e-3
 
 # CSR rows that are laid out dense: this many values at a time.
 _MOST_DENSE = 1 << 24
@@ -164,7 +161,7 @@ class Model:
                     combination.add(tile, first, sums[start:stop])
 
         seconds = tiles.seconds(vectors.n * queries.n) + combination.seconds(queries.n)
-        with catching() if seconds > _WORTH_ASKING else nullcontext(), blas_on_one_thread():
+        with catching(), blas_on_one_thread():
             team.share(queries.n, tiles.height, decide, seconds)
         return sums
 
