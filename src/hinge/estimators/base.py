@@ -8,6 +8,7 @@ of decisions (`_answers`).
 from __future__ import annotations
 
 import warnings
+from functools import cache
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -32,12 +33,20 @@ from hinge.data.given import RowKernel
 from hinge.data.structure import canonical
 from hinge.estimators.diagnosis import convergence_message
 from hinge.estimators.exchange import Exchange
-from hinge.estimators.inputs import cache_bytes, checked_weights, resolve_gamma, thread_count
+from hinge.estimators.inputs import (
+    cache_bytes,
+    checked_weights,
+    is_plain,
+    is_plain_numbers,
+    resolve_gamma,
+    thread_count,
+)
 from hinge.estimators.libsvm_names import LibsvmNames
 from hinge.estimators.stand_in import StandIn
 from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import KERNELS, Kernel, kind_of
 from hinge.runtime import interrupt
+from hinge.runtime.threads import blas_on_one_thread
 from hinge.settings import Settings
 from hinge.training.course import Course, Fit, Past
 from hinge.training.data import TrainingData, select
@@ -51,6 +60,17 @@ except ImportError:  # pragma: no cover
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands in where scikit-learn has no callbacks yet."""
+
+
+# Types of parameters whose values never change, and all of these, class by class, that have passed the checks.
+_IMMUTABLE = frozenset({str, int, float, bool, type(None)})
+_MOST_PASSED = 1000
+_passed: set[tuple[Any, ...]] = set()
+
+
+@cache
+def _parameter_names(cls: type[BaseEstimator]) -> list[str]:
+    return list(cls._get_param_names())
 
 
 class KernelMachine(StandIn, Exchange, LibsvmNames, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
@@ -87,6 +107,10 @@ class KernelMachine(StandIn, Exchange, LibsvmNames, CallbackSupportMixin, BaseEs
         """Check and convert y."""
         return column_or_1d(y, warn=True).astype(np.float64, copy=False)
 
+    def _is_plain_target(self, y: Any) -> bool:
+        """Whether `_check_targets` and scikit-learn's checks would return y as it is."""
+        return is_plain_numbers(y)
+
     def _formulation(self, data: TrainingData) -> Formulation:
         """Return what a fit to these samples is about."""
         raise NotImplementedError
@@ -96,6 +120,25 @@ class KernelMachine(StandIn, Exchange, LibsvmNames, CallbackSupportMixin, BaseEs
         raise NotImplementedError
 
     # ------------------------------------------------------------------ fitting
+
+    def _validate_params(self) -> None:
+        """Check the parameters, as scikit-learn's decorator of `fit` asks: those that passed once do so again.
+
+        Whether a number, a string or None is allowed depends on its type and value alone. Everything else is
+        looked at every time.
+        """
+        cls: Any = type(self)
+        values = [getattr(self, name, None) for name in _parameter_names(cls)]
+        types = [type(value) for value in values]
+        if not _IMMUTABLE.issuperset(types):
+            super()._validate_params()
+            return
+        key = cls, tuple(types), tuple(values)
+        if key not in _passed:
+            super()._validate_params()
+            if len(_passed) >= _MOST_PASSED:
+                _passed.clear()
+            _passed.add(key)
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -125,7 +168,7 @@ class KernelMachine(StandIn, Exchange, LibsvmNames, CallbackSupportMixin, BaseEs
         """Fit a copy and take all its attributes over at once: several threads may fit the same estimator."""
         twin: Self = object.__new__(type(self))
         twin.__dict__.update(vars(self))
-        with interrupt.within(self.time_limit):
+        with interrupt.within(self.time_limit), blas_on_one_thread():
             data = twin._training_data(X, y, sample_weight)
             course = twin._course(data, twin._kernel_of(data))
             gram = Gram(
@@ -162,15 +205,12 @@ class KernelMachine(StandIn, Exchange, LibsvmNames, CallbackSupportMixin, BaseEs
             if is_supervised and y is None:
                 raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but y is None.")
             check_consistent_length(X, y)
-            X, y = Collection(X), _check_y(y, estimator=self) if is_supervised else None
+            X, y = Collection(X), self._check_targets(_check_y(y, estimator=self)) if is_supervised else None
         elif sp.issparse(X) and self.kernel == "precomputed":
             raise TypeError("Sparse precomputed kernels are not supported: pass K.toarray().")
         else:
             X = canonical(X) if sp.issparse(X) else X
-            checked = validate_data(self, X, *((y,) if is_supervised else ()), **self._checks())
-            X, y = checked if is_supervised else (checked, None)
-        if is_supervised:
-            y = self._check_targets(y)
+            X, y = self._check_pairs(X, y) if is_supervised else (self._check_rows(X, reset=True), None)
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(
                 f"Precomputed matrix must be a square matrix: kernel values of the training samples with each "
@@ -179,6 +219,33 @@ class KernelMachine(StandIn, Exchange, LibsvmNames, CallbackSupportMixin, BaseEs
         if sample_weight is not None:
             sample_weight = checked_weights(sample_weight, X)
         return select(X, y, sample_weight, is_gram=self.kernel == "precomputed")
+
+    def _check_pairs(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Check and convert samples and targets."""
+        if self._is_plain_target(y) and is_plain(X) and len(y) == len(X):
+            return self._known_by_features(X), y
+        X, y = validate_data(self, X, y, **self._checks())
+        return X, self._check_targets(y)
+
+    def _check_rows(self, X: Any, *, reset: bool) -> Any:
+        """Check and convert samples; ``reset`` in a fit, which says how many features there are.
+
+        scikit-learn's own checks take longer than the prediction of a row: what they would not change is not shown
+        to them.
+        """
+        if is_plain(X):
+            if reset:
+                return self._known_by_features(X)
+            known = vars(self)
+            if known.get("n_features_in_") == X.shape[1] and "feature_names_in_" not in known:
+                return X
+        return validate_data(self, X, reset=reset, **self._checks())
+
+    def _known_by_features(self, X: Any) -> Any:
+        """Note the features of samples without names; return the samples."""
+        self.__dict__.pop("feature_names_in_", None)
+        self.n_features_in_ = X.shape[1]
+        return X
 
     def _checks(self) -> dict[str, Any]:
         return {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
@@ -263,9 +330,7 @@ class KernelMachine(StandIn, Exchange, LibsvmNames, CallbackSupportMixin, BaseEs
             raise AttributeError("coef_ is only available when using a linear kernel")
         if not hasattr(self, "_model"):
             raise AttributeError(f"this {type(self).__name__} is not fitted yet; coef_ exists after fit")
-        weights = self._model.weights()
-        (weights.data if sp.issparse(weights) else weights).flags.writeable = False
-        return weights
+        return self._model.weights()
 
     def _check_finite(self) -> None:
         coefficients = self._model.coefficients
@@ -300,7 +365,7 @@ class KernelMachine(StandIn, Exchange, LibsvmNames, CallbackSupportMixin, BaseEs
         """Check X and return the decision values of all machines."""
         if self._known is not None and X is self._known[0]:
             return self._known[1].copy()
-        check_is_fitted(self)
+        self._check_fitted()
         if callable(self._model.kernel.name):
             X = Collection(X)
         elif self.kernel == "precomputed":
@@ -308,14 +373,19 @@ class KernelMachine(StandIn, Exchange, LibsvmNames, CallbackSupportMixin, BaseEs
         else:
             if sp.issparse(X) and X.format != "csr":
                 X = canonical(X)  # its indices are checked before anyone follows them; those of CSR rows later
-            X = validate_data(self, X, reset=False, **self._checks())
+            X = self._check_rows(X, reset=False)
         return self._model.decide(X, threads=thread_count(self.n_jobs))
+
+    def _check_fitted(self) -> None:
+        if "_model" not in vars(self):
+            check_is_fitted(self)
 
     def _check_gram_rows(self, X: Any) -> Any:
         if sp.issparse(X):
             raise TypeError("Sparse precomputed kernels are not supported: pass K.toarray().")
-        _check_feature_names(self, X, reset=False)
-        X = check_array(X, input_name="X", estimator=self, **self._checks())
+        if not is_plain(X) or "feature_names_in_" in vars(self):
+            _check_feature_names(self, X, reset=False)
+            X = check_array(X, input_name="X", estimator=self, **self._checks())
         if X.shape[1] != self.shape_fit_[0]:
             raise ValueError(
                 f"X.shape[1] = {X.shape[1]} should be equal to {self.shape_fit_[0]}, the number of samples at "
@@ -333,6 +403,7 @@ class KernelMachine(StandIn, Exchange, LibsvmNames, CallbackSupportMixin, BaseEs
         return tags
 
 
+@cache
 def _is_of_fit(name: str) -> bool:
     """Whether an attribute belongs to a fit, by scikit-learn's convention."""
     return (name.startswith("_") or name.endswith("_")) and "callback" not in name

@@ -30,7 +30,7 @@ from hinge.kernel.tiles import Tiles
 from hinge.kernel.weights import Weights
 from hinge.runtime.memory import default_cache_bytes
 from hinge.runtime.prices import MULTIPLY_ADDS_PER_KEPT_VALUE
-from hinge.runtime.threads import Team, blas_on_one_thread
+from hinge.runtime.threads import Team, blas_on_one_thread, lazy
 
 Precision = Literal["auto", "single", "double"]
 
@@ -127,7 +127,7 @@ class Gram:
         self.through_weights = source.features is not None
         self.is_cheap = self.cost <= MULTIPLY_ADDS_PER_KEPT_VALUE
         self._origin = origin
-        self._tiles = source.tiles(dtype)
+        self.__dict__.pop("_tiles", None)  # of the Gram matrix that this one is a copy of
         self._rows: Rows | None = None
         self._whole: Floats | None = None
 
@@ -152,6 +152,10 @@ class Gram:
             derived.cache_bytes = cache_bytes
         derived._set(source, dtype, origin)
         return derived
+
+    @lazy
+    def _tiles(self) -> Tiles:
+        return self.source.tiles(self.dtype)
 
     @property
     def precision(self) -> str:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 from numba.core.compiler_lock import global_compiler_lock
@@ -27,16 +28,26 @@ _WORTH_A_HELPER = 5e-4
 EVEN = 8
 
 
+# Containers tell their limit in files, and reading them takes as long as a prediction: the answer may be this old.
+_LOOK_SECONDS = 0.5
+_last_look: tuple[float, Any, int] = (-float("inf"), None, 1)  # when, for which cores, and how many it were
+
+
 def available_threads() -> int:
     """Count the cores that this process may use: affinity, containers and joblib's inner limits respected."""
-    counts = [os.cpu_count() or 1, *_quota()]
-    if hasattr(os, "sched_getaffinity"):  # not on macOS and Windows
-        counts.append(len(os.sched_getaffinity(0)))
-    for name in ("OMP_NUM_THREADS", "LOKY_MAX_CPU_COUNT"):  # how joblib tells its workers their share
-        limit = os.environ.get(name, "")
-        if limit.isdigit() and int(limit) > 0:
-            counts.append(int(limit))
-    return max(min(counts), 1)
+    global _last_look
+    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None  # not on macOS and Windows
+    # How joblib tells its workers their share.
+    limits = tuple(os.environ.get(name, "") for name in ("OMP_NUM_THREADS", "LOKY_MAX_CPU_COUNT"))
+    asked = cores, limits  # what may change from one call to the next
+    now = time.monotonic()
+    if now - _last_look[0] > _LOOK_SECONDS or asked != _last_look[1]:
+        counts = [os.cpu_count() or 1, *_quota()]
+        if cores is not None:
+            counts.append(len(cores))
+        counts += [int(limit) for limit in limits if limit.isdigit() and int(limit) > 0]
+        _last_look = now, asked, max(min(counts), 1)
+    return _last_look[2]
 
 
 def _quota() -> Iterator[int]:
@@ -62,26 +73,35 @@ class _BlasLimit:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._users = 0
-        self._controller: ThreadpoolController | None = None
-        self._limit: Any = None
+        self._libraries: list[Any] | None = None
+        self._held: list[tuple[Any, int]] = []  # libraries that had more threads, and how many
 
-    @contextmanager
-    def __call__(self) -> Iterator[None]:
+    def __call__(self) -> _BlasLimit:
+        return self
+
+    def __enter__(self) -> None:
         with self._lock:
             self._users += 1
             if self._users == 1:
-                if self._controller is None:
-                    self._controller = ThreadpoolController()
-                self._limit = self._controller.limit(limits=1, user_api="blas")
-                _let_others_set_limits()
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._users -= 1
-                if self._users == 0:
-                    self._limit.restore_original_limits()
-                    _let_others_set_limits()
+                if self._libraries is None:
+                    self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+                # By hand: threadpoolctl's own context asks every library for all that it knows of itself.
+                threads = [(library, library.get_num_threads()) for library in self._libraries]
+                self._held = [(library, count) for library, count in threads if count != 1]
+                self._set([(library, 1) for library, _ in self._held])
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._set(self._held)
+                self._held = []
+
+    @staticmethod
+    def _set(counts: list[tuple[Any, int]]) -> None:
+        for library, count in counts:
+            library.set_num_threads(count)
+        _let_others_set_limits()
 
 
 blas_on_one_thread = _BlasLimit()
