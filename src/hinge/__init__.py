@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from hinge.kernel.gram import Gram
     from hinge.kernel.kernels import Kernel
     from hinge.model import Model
+    from hinge.patch.switch import is_patched, patch, patched, unpatch
     from hinge.report import Report, Solution, Status
     from hinge.settings import Progress, Settings, Sizes
     from hinge.solvers import solve
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "SVC", "SVR", "Certificate", "DualProblem", "Gram", "Kernel", "Model", "NuSVC", "NuSVR", "OneClassSVM",
     "Progress", "Report", "Settings", "Sizes", "Solution", "Status", "Warmth", "__version__", "certificate",
-    "solve", "warm_up",
+    "is_patched", "patch", "patched", "solve", "unpatch", "warm_up",
 ]  # fmt: skip
 
 # Where names come from. They are imported when they are used: whoever needs only the solvers does not wait for
@@ -33,6 +34,7 @@ _HOMES = {
     "kernel.gram": ("Gram",),
     "kernel.kernels": ("Kernel",),
     "model": ("Model",),
+    "patch": ("is_patched", "patched", "unpatch"),
     "dual.problem": ("DualProblem",),
     "report": ("Report", "Solution", "Status"),
     "settings": ("Progress", "Settings", "Sizes"),
@@ -43,6 +45,8 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
+    if name == "patch":  # a module that can be called
+        return import_module("hinge.patch")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'hinge' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f"hinge.{_HOME_OF[name]}"), name)

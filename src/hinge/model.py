@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from hinge.arrays import Floats
 from hinge.data.cancellation import comparison_of
+from hinge.data.collection import Collection
+from hinge.data.given import RowKernel
 from hinge.data.samples import Samples
 from hinge.data.storage import DENSE_SHARE_OF_FEW, store_alike
 from hinge.data.structure import canonical, compact
@@ -18,6 +20,7 @@ from hinge.kernel.kernels import Kernel
 from hinge.kernel.precision import error_in_single
 from hinge.kernel.tiles import Tiles
 from hinge.runtime.interrupt import catching
+from hinge.runtime.memory import default_cache_bytes
 from hinge.runtime.threads import Team, blas_on_one_thread
 
 # The error of a decision in single precision, as a share of the largest, beyond which it is made in double.
@@ -39,7 +42,7 @@ class Model:
     kernel : Kernel
         The kernel, with its parameters resolved to numbers.
     support_vectors : array or CSR matrix of shape (n_support, n_features)
-        The support vectors; empty rows for a precomputed kernel.
+        The support vectors; empty rows for a precomputed kernel, a `Collection` for a kernel function.
     support : int64 array of shape (n_support,)
         Their places among the training samples. A precomputed kernel finds its columns by them.
     coefficients : array or CSR matrix of shape (n_machines, n_support)
@@ -68,7 +71,8 @@ class Model:
         Parameters
         ----------
         X : array or CSR matrix
-            Samples; for a precomputed kernel, their kernel values with all training samples. float32 data is
+            Samples; for a precomputed kernel, their kernel values with all training samples, for a kernel function
+            whatever it takes. float32 data is
             evaluated in single precision where its error stays below a ten-thousandth of the decisions and cannot
             change a sign, all other data in double.
         threads : int, optional
@@ -84,6 +88,8 @@ class Model:
         ValueError
             X is not finite, or so large that kernel values or decisions overflow.
         """
+        if callable(self.kernel.name):
+            X = Collection.of(X)
         if len(self.support) == 0 or X.shape[0] == 0:
             return np.tile(self.intercepts, (X.shape[0], 1))
         X = canonical(X) if sp.issparse(X) else X
@@ -101,6 +107,8 @@ class Model:
         """Σ coefficient · k(s, x) for every row of X and machine."""
         if self.kernel.is_precomputed:
             return np.asarray(np.asarray(X, dtype=np.float64)[:, self.support] @ self.coefficients.T)
+        if callable(self.kernel.name):
+            return self._sums_of_called(RowKernel.of(self.kernel.name), X)
         if self.kernel.is_linear:
             return self._sums_by_weights(X)
         block = max(_MOST_DENSE // X.shape[1], 1) if sp.issparse(X) and X.shape[1] else X.shape[0]
@@ -108,12 +116,19 @@ class Model:
             parts = range(0, X.shape[0], block)
             return np.concatenate([self._sums(X[start : start + block], threads) for start in parts])
         vectors, queries = store_alike(self._vectors, X, self.kernel)
-        is_bounded = not (queries.is_given or sp.issparse(self.coefficients))
+        is_bounded = not sp.issparse(self.coefficients)
         if X.dtype == np.float32 and is_bounded:
             sums = self._sums_in_single(vectors, queries, threads)
             if sums is not None:
                 return sums
         return self._visit(vectors, queries, np.dtype(np.float64), threads)
+
+    def _sums_of_called(self, function: RowKernel, X: Collection) -> NDArray[np.float64]:
+        vectors = Collection.of(self.support_vectors)
+        sums = np.empty((X.shape[0], self.coefficients.shape[0]))
+        for piece, values in function.blocks(X, vectors, default_cache_bytes()):
+            sums[piece] = values.astype(np.float64, copy=False) @ self.coefficients.T
+        return sums
 
     def _sums_in_single(
         self, vectors: Samples, queries: Samples, threads: int | None
@@ -139,7 +154,7 @@ class Model:
         sums = np.zeros((queries.n, self.coefficients.shape[0]))
         tiles = Tiles(queries, self.kernel, dtype, comparison_of(vectors, self.kernel))
         coefficients = self.coefficients.astype(dtype)
-        team = Team(1 if queries.runs_on_one_thread else threads)
+        team = Team(threads)
 
         def add(start: int, stop: int, tile: Floats, piece: slice) -> None:
             with np.errstate(over="ignore", invalid="ignore"):  # `decide` looks at the sums

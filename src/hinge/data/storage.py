@@ -2,7 +2,7 @@
 
 Samples whose features are all 0 or 1 become packed bits; those that are mostly zero, rows of a CSR matrix; all
 others, rows of an array. Which it is depends on the data and on what the kernel asks of it, not on the form in
-which it came. Kernel matrices and the rows of a kernel function are kept as they are.
+which it came. Kernel matrices, and the containers that kernel functions look into, are kept as they are.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from hinge.arrays import Floats
 from hinge.data import products
 from hinge.data.bits import packed
 from hinge.data.cancellation import cancels_in_double, cancels_in_single, comparison_of
+from hinge.data.collection import Collection
 from hinge.data.dense import DenseSamples
-from hinge.data.given import CalledKernel, GivenGram, symmetric
+from hinge.data.given import CalledKernel, GivenGram, RowKernel, symmetric
 from hinge.data.layout import LAYOUT
 from hinge.data.samples import Demands, Samples
 from hinge.data.sparse import SparseSamples
@@ -29,8 +30,17 @@ from hinge.data.structure import canonical, compact
 _DENSE_SHARE, DENSE_SHARE_OF_FEW = 0.25, 0.1
 
 
-def store(X: Any, kernel: Demands) -> Samples:
+def store(X: Any, kernel: Demands, budget: int | None = None) -> Samples:
     """Store the rows of X so that ``kernel`` compares them fast, and as exactly as it can.
+
+    Parameters
+    ----------
+    X : array, CSR matrix or Collection
+        The samples.
+    kernel : Demands
+        The kernel.
+    budget : int, optional
+        Bytes: a kernel function is called once for all values while they are no more than that.
 
     Raises
     ------
@@ -48,9 +58,7 @@ def store(X: Any, kernel: Demands) -> Samples:
     if kernel.is_precomputed:
         return _given_gram(X)
     if callable(kernel.name):
-        rows = X if hasattr(X, "shape") else np.asarray(X)
-        rows = canonical(rows) if sp.issparse(rows) else rows
-        return CalledKernel(rows, kernel.name, np.arange(rows.shape[0]))
+        return _called(Collection.of(X), RowKernel.of(kernel.name), budget)
     if sp.issparse(X):
         _, (rows,) = compact(sp.csr_array(canonical(X)))
     else:
@@ -71,8 +79,6 @@ def store_alike(vectors: Any, queries: Any, kernel: Demands) -> tuple[Samples, S
     ValueError
         New samples are not finite, not defined for this kernel, or so large that their squares overflow.
     """
-    if callable(kernel.name):
-        return CalledKernel(vectors, kernel.name), CalledKernel(queries, kernel.name)
     if sp.issparse(vectors) or sp.issparse(queries):
         _, (vectors, queries) = compact(sp.csr_array(vectors), sp.csr_array(queries))
     else:
@@ -124,6 +130,15 @@ def _is_mostly_zero(part: Any) -> bool:
     if n_features < LAYOUT.many_features:
         return False
     return products.count_nonzeros(part, np.zeros(n + 1, np.int64)) <= share * n * n_features
+
+
+def _called(samples: Collection, function: RowKernel, budget: int | None) -> Samples:
+    """Store samples of a kernel function: by all their values where they fit."""
+    if budget is not None and 8 * samples.n_contained**2 > budget:
+        return CalledKernel(samples, function)
+    called = GivenGram(function.matrix(samples), storage=CalledKernel.storage)
+    called.n_computed = samples.n_contained**2
+    return called
 
 
 def _given_gram(matrix: Any) -> GivenGram:

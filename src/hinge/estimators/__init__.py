@@ -3,7 +3,8 @@
 from hinge.estimators.files import load_model, save_model
 from hinge.estimators.nu_svc import NuSVC
 from hinge.estimators.one_class import OneClassSVM
+from hinge.estimators.persistence import SKOPS_TYPES
 from hinge.estimators.regression import SVR, NuSVR
 from hinge.estimators.svc import SVC
 
-__all__ = ["SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM", "load_model", "save_model"]
+__all__ = ["SKOPS_TYPES", "SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM", "load_model", "save_model"]

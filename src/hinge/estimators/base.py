@@ -15,15 +15,26 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, Options, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils._param_validation import Hidden, Interval, Options, StrOptions
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_y,
+    check_array,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 from hinge.arrays import Vector
+from hinge.data.collection import Collection
 from hinge.data.given import RowKernel
 from hinge.data.structure import canonical
 from hinge.estimators.diagnosis import convergence_message
-from hinge.estimators.inputs import cache_bytes, is_opaque, opaque_rows, resolve_gamma, thread_count
+from hinge.estimators.exchange import Exchange
+from hinge.estimators.inputs import cache_bytes, checked_weights, resolve_gamma, thread_count
+from hinge.estimators.libsvm_names import LibsvmNames
+from hinge.estimators.stand_in import StandIn
 from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import KERNELS, Kernel, kind_of
 from hinge.runtime import interrupt
@@ -42,7 +53,7 @@ except ImportError:  # pragma: no cover
         """Stands in where scikit-learn has no callbacks yet."""
 
 
-class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
+class KernelMachine(StandIn, Exchange, LibsvmNames, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -51,12 +62,11 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "shrinking": ["boolean"],
-        "probability": ["boolean"],
+        "probability": ["boolean", Hidden(StrOptions({"deprecated"}))],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "cache_size": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "verbose": ["verbose"],
         "max_iter": [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1}), None],
-        "random_state": ["random_state"],
         "solver": [StrOptions({"auto", "block", "smo"})],
         "precision": [StrOptions({"auto", "single", "double"})],
         "n_jobs": [Integral, None],
@@ -95,7 +105,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features) or (n_samples, n_samples)
             The samples; for ``kernel="precomputed"`` their kernel matrix. float32 data stays float32. For a
-            kernel of your own, X may also be a list or an array of arbitrary objects.
+            kernel of your own, X may be any container of any objects.
         y : array-like of shape (n_samples,)
             Class labels, or the numbers to predict.
         sample_weight : array-like of shape (n_samples,), optional
@@ -147,27 +157,27 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         self.__dict__ = {**vars(twin), **own}
 
     def _training_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
-        if sp.issparse(X) and self.kernel != "precomputed":
-            X = canonical(X)
-        if callable(self.kernel) and is_opaque(X):
-            X = opaque_rows(X)
-            y = None if y is None else self._check_targets(y)
-        elif self.kernel == "precomputed" and sp.issparse(X):
+        is_supervised = y is not None or self.__sklearn_tags__().target_tags.required
+        if callable(self.kernel):  # nobody but the kernel knows what X may be
+            if is_supervised and y is None:
+                raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but y is None.")
+            check_consistent_length(X, y)
+            X, y = Collection(X), _check_y(y, estimator=self) if is_supervised else None
+        elif sp.issparse(X) and self.kernel == "precomputed":
             raise TypeError("Sparse precomputed kernels are not supported: pass K.toarray().")
-        elif y is None and not self.__sklearn_tags__().target_tags.required:
-            X = validate_data(self, X, **self._checks())
         else:
-            X, y = validate_data(self, X, y, **self._checks())
+            X = canonical(X) if sp.issparse(X) else X
+            checked = validate_data(self, X, *((y,) if is_supervised else ()), **self._checks())
+            X, y = checked if is_supervised else (checked, None)
+        if is_supervised:
             y = self._check_targets(y)
-        if y is not None and len(y) != X.shape[0]:
-            raise ValueError(f"X has {X.shape[0]} samples, but y has {len(y)}.")
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(
                 f"Precomputed matrix must be a square matrix: kernel values of the training samples with each "
                 f"other. Input is a {X.shape[0]}x{X.shape[1]} matrix."
             )
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+            sample_weight = checked_weights(sample_weight, X)
         return select(X, y, sample_weight, is_gram=self.kernel == "precomputed")
 
     def _checks(self) -> dict[str, Any]:
@@ -176,18 +186,25 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def _kernel_of(self, data: TrainingData) -> Kernel:
         """Return the kernel; γ may depend on the samples."""
         if callable(self.kernel):
-            return Kernel(RowKernel(self.kernel, is_opaque=getattr(data.X, "dtype", np.dtype(float)).kind == "O"))
+            return Kernel(RowKernel(self.kernel))
         uses_gamma = "gamma" in kind_of(self.kernel).uses
         gamma = resolve_gamma(self.gamma, data.X, data.weights) if uses_gamma else 0.0
         return Kernel(self.kernel, gamma=gamma, coef0=float(self.coef0), degree=int(self.degree))
 
     def _course(self, data: TrainingData, kernel: Kernel) -> Course:
         """Return the fit to make."""
-        formulation, seed = self._formulation(data), 0
-        if self.probability and formulation.n_runs > 1:
-            seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         past = getattr(self, "_past", None) if self.warm_start else None
-        return Course(formulation, kernel, self._settings(), bool(self.probability), seed, past)
+        seed = self._seed() if self._calibrates else 0
+        return Course(self._formulation(data), kernel, self._settings(), self._calibrates, seed, past)
+
+    @property
+    def _calibrates(self) -> bool:
+        """Whether probabilities are wanted; scikit-learn's default is the word "deprecated", for no."""
+        return self.probability != "deprecated" and bool(self.probability)
+
+    def _seed(self) -> int:
+        """Return what folds are drawn by, besides the values of the samples."""
+        return 0
 
     def _settings(self) -> Settings:
         return Settings(
@@ -216,7 +233,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         model = self._model = fit.model
         self._gamma = 0.0 if callable(model.kernel.name) else model.kernel.gamma
         self.support_ = model.support.astype(np.int32)
-        self.support_vectors_ = model.support_vectors
+        vectors = model.support_vectors
+        self.support_vectors_ = vectors.selected() if isinstance(vectors, Collection) else vectors
         self.intercept_ = model.intercepts
         self.shape_fit_ = fit.formulation.data.shape
         self.reports_ = tuple(machine.solution.report for machine in fit.machines)
@@ -235,7 +253,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     def _as_input(self, values: Vector) -> Any:
         """Return a sparse matrix where the training data was one, as scikit-learn does."""
-        vectors = self.support_vectors_
+        vectors = self._model.support_vectors
         return type(vectors)(values) if sp.issparse(vectors) else values
 
     @property
@@ -283,8 +301,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         if self._known is not None and X is self._known[0]:
             return self._known[1].copy()
         check_is_fitted(self)
-        if callable(self.kernel) and self._model.kernel.name.is_opaque:  # type: ignore[union-attr]
-            X = opaque_rows(X)
+        if callable(self._model.kernel.name):
+            X = Collection(X)
         elif self.kernel == "precomputed":
             X = self._check_gram_rows(X)
         else:
@@ -296,15 +314,16 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def _check_gram_rows(self, X: Any) -> Any:
         if sp.issparse(X):
             raise TypeError("Sparse precomputed kernels are not supported: pass K.toarray().")
-        shape = getattr(X, "shape", None) or np.shape(X)
-        if len(shape) == 2 and shape[1] != self.shape_fit_[0]:
+        _check_feature_names(self, X, reset=False)
+        X = check_array(X, input_name="X", estimator=self, **self._checks())
+        if X.shape[1] != self.shape_fit_[0]:
             raise ValueError(
-                f"X.shape[1] = {shape[1]} should be equal to {self.shape_fit_[0]}, the number of samples at "
+                f"X.shape[1] = {X.shape[1]} should be equal to {self.shape_fit_[0]}, the number of samples at "
                 "training time: X must hold kernel values of the new samples with all training samples. "
-                f"(X has {shape[1]} features, but {type(self).__name__} is expecting {self.shape_fit_[0]} "
+                f"(X has {X.shape[1]} features, but {type(self).__name__} is expecting {self.shape_fit_[0]} "
                 "features as input.)"
             )
-        return validate_data(self, X, reset=False, **self._checks())
+        return X
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import compute_class_weight
+from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -28,6 +28,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelMachine._parameter_constraints,
+        "random_state": ["random_state"],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
         "multi_class": [StrOptions({"ovr", "ovo"})],
@@ -48,10 +49,12 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             raise ValueError("decision_function_shape='ovo' needs multi_class='ovo': there are no pairs")
         classes, codes = data.classes
         if len(classes) < 2:
-            raise ValueError(
-                "The number of classes has to be greater than one (among samples of non-zero weight); got "
-                f"{len(classes)} class"
-            )
+            if len(data.places) < data.shape[0]:
+                raise ValueError(
+                    "Invalid input - all samples with positive weights belong to the same class, "
+                    f"{classes[0]!r}: there is nothing to tell apart"
+                )
+            raise ValueError(f"The number of classes has to be greater than one; got {len(classes)} class")
         if self.class_weight is None:
             return np.ones(len(classes))
         if isinstance(self.class_weight, str):  # "balanced", by total weight instead of by count
@@ -61,6 +64,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         if (weights < 0).any():
             raise ValueError(f"class_weight must not be negative, got {self.class_weight}")
         return np.asarray(weights, dtype=np.float64)
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _publish(self, fit: Fit) -> None:
         super()._publish(fit)
@@ -123,7 +129,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
 
     def _answers(self, decisions: Vector) -> NDArray[Any]:
         n_classes = len(self.classes_)
-        if self.probability and hasattr(self, "_sigmoids"):
+        if self._calibrates and hasattr(self, "_sigmoids"):
             codes = np.argmax(self._probabilities(decisions), axis=1)
         elif n_classes == 2:
             codes = (decisions[:, 0] > 0).astype(np.intp)
@@ -136,7 +142,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         return np.asarray(self.classes_[codes])
 
     def _has_probability(self) -> bool:
-        if not self.probability:
+        if not self._calibrates:
             raise AttributeError("predict_proba is not available when probability=False")
         return True
 
@@ -157,8 +163,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         check_is_fitted(self)
         if not hasattr(self, "_sigmoids"):
             raise NotFittedError(
-                f"this {type(self).__name__} has no probabilities: it was fitted with probability=False, or its "
-                "fit was stopped; call fit again"
+                "predict_proba is not available when fitted with probability=False, or when the fit was stopped "
+                f"before its end; fit this {type(self).__name__} again"
             )
         return self._probabilities(self._decide(X))
 
@@ -189,7 +195,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
 
     @property
     def probA_(self) -> Vector:  # noqa: N802
-        """Slopes of the sigmoids, one a machine: P = 1 / (1 + exp(probA_ f + probB_)) (LIBSVM's signs)."""
+        """Slopes of the sigmoids, one a machine: ``P = 1 / (1 + exp(probA_ f + probB_))`` (LIBSVM's signs)."""
         return self._published_sigmoids()[0]
 
     @property
@@ -198,9 +204,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         return self._published_sigmoids()[1]
 
     def _published_sigmoids(self) -> tuple[Vector, Vector]:
-        if not hasattr(self, "_sigmoids"):
-            raise AttributeError("probA_ and probB_ exist after a fit with probability=True")
-        slopes, offsets = self._sigmoids.T
+        if not hasattr(self, "_model"):
+            raise AttributeError("probA_ and probB_ exist after fit")
+        slopes, offsets = getattr(self, "_sigmoids", np.empty((0, 2))).T
         # LIBSVM's two-class machine is positive for classes_[0]: there A stays and B changes its sign.
         return slopes, -offsets if len(self.classes_) == 2 else offsets
 

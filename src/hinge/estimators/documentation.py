@@ -14,8 +14,9 @@ _KERNELS = "\n".join(f"    - {line}" for line in FORMULAS)
 PARAMETERS = {
     "kernel": f"""\
 kernel : {{{", ".join(f'"{name}"' for name in KERNELS)}}} or callable, default="rbf"
-    One of these names, or a function of two sets of samples that returns the matrix of their kernel values; it is
-    asked for the rows that are needed, when they are needed.
+    One of these names, or a function of two sets of samples that returns the matrix of their kernel values. It is
+    called once with X and X at fit, once with new samples and X at prediction, whatever X is; by blocks of
+    samples where the matrix exceeds ``cache_size``.
 
 {_KERNELS}
 

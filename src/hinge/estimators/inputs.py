@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.validation import _check_sample_weight
 
 from hinge.arrays import Vector
 from hinge.data.contents import row_moments
@@ -20,30 +22,24 @@ _SMALLEST_GAMMA = 1e-305
 _MEGABYTE = 1024**2
 
 
-def is_opaque(X: Any) -> bool:
-    """Whether X is a collection of objects (strings, graphs, ...) that only a user's own kernel understands."""
-    if sp.issparse(X):
-        return False
-    if hasattr(X, "dtypes") and hasattr(X, "columns"):  # a data frame
-        return False
-    X = X if hasattr(X, "dtype") else _as_array(X)
-    return X.ndim == 1 or X.dtype.kind in "OUS"
+def checked_weights(weights: Any, X: Any) -> Vector:
+    """Return a weight for every sample of X; negative ones are 0, with a warning, and all must not be.
 
-
-def opaque_rows(X: Any) -> Any:
-    """Put objects into the only column of an object array."""
-    items = list(X)
-    rows = np.empty((len(items), 1), dtype=object)
-    for row, item in zip(rows, items, strict=True):
-        row[0] = item
-    return rows
-
-
-def _as_array(X: Any) -> Any:
-    try:
-        return np.asarray(X)
-    except ValueError:  # ragged
-        return np.empty(len(X), dtype=object)
+    scikit-learn leaves samples of negative weight out without a word.
+    """
+    values = np.asarray(weights)
+    if values.ndim == 1 and values.size and values.dtype.kind in "biuf" and (values <= 0).all():
+        raise ValueError("Invalid input - all samples have zero or negative weights. At least one must count.")
+    checked = _check_sample_weight(weights, X, dtype=np.float64)
+    if (checked < 0).any():
+        where = int(np.argmax(checked < 0))
+        warnings.warn(
+            f"Negative values in data passed to `sample_weight`: {checked[where]:g} at position {where}, for one. "
+            "A weight is a number of repetitions; samples of negative weight are left out, as if it were 0",
+            stacklevel=6,
+        )
+        checked = np.maximum(checked, 0.0)
+    return np.asarray(checked)
 
 
 def resolve_gamma(gamma: str | float, X: Any, weights: Vector) -> float:

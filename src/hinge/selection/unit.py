@@ -67,6 +67,17 @@ def evaluate_unit(
     ------
     Cancelled
         Somebody asked to stop; see `hinge.runtime.interrupt`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge import SVC
+    >>> from hinge.selection import Job, evaluate_unit, plan
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 1, 1])
+    >>> job = Job(SVC(), X, y, splits=[(np.array([0, 3]), np.array([1, 2]))], scorer=None)
+    >>> (unit,) = plan(job.estimator, [{"C": 1.0}])
+    >>> evaluate_unit(job, unit)[0].test_scores
+    {'score': [1.0]}
     """
     shop = job.shared(Workshop)
     machines, errors = _machines(job.estimator, unit.candidates)
@@ -80,7 +91,7 @@ def evaluate_unit(
                 outcomes = spread(lambda course, m=machine, e=errors[place]: course.evaluate(m, e), courses)
                 results[place].update(zip((fold.number for fold in folds), outcomes, strict=True))
                 if len(results[place]) == len(shop.folds):
-                    is_shared = values.is_shared and not machine.probability
+                    is_shared = values.is_shared and not machine._calibrates
                     cells.append(_cell(job, unit, place, results[place], is_shared))
                     if on_cell is not None:
                         on_cell(cells[-1])
@@ -143,7 +154,7 @@ class _Course:
         return result
 
     def _fit(self, machine: KernelMachine) -> None:
-        if not machine.probability:
+        if not machine._calibrates:
             return self._trainer.fit(machine)
         # Calibration has folds of its own: an ordinary fit.
         job, train = self.job, self.fold.all_train
@@ -158,7 +169,7 @@ class _Course:
         weighted = job.sample_weight is not None and (job.scorer is None or _accepts_weights(job.scorer))
         extra = {"sample_weight": self.shop.weights[samples]} if weighted else {}
         try:
-            if not machine.probability:
+            if not machine._calibrates:
                 machine._known = X, self._trainer.decisions(part)
             if job.scorer is None:
                 return {"score": _own_score(machine, X, y, **extra)}

@@ -45,10 +45,17 @@ class Effort:
         Pair steps a variable that are tried before the free variables are moved together.
     credit : float
         Seconds that free sets have earned because pair steps did not suffice.
+    grant : float
+        Seconds that they have each time in any case: nobody misses a few milliseconds, and small problems need no
+        more. Halved where they did not suffice either.
+    is_alone : bool
+        Whether pair steps go alone, because rounding has spoiled what free sets did.
     """
 
     burst: float = MOST_BURST
     credit: float = 0.0
+    grant: float = 8e-3
+    is_alone: bool = False
 
 
 class Run:

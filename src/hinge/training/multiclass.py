@@ -106,3 +106,18 @@ def by_opponent(coefficients: Any, classes: NDArray[np.intp], n_classes: int) ->
     layout = np.zeros((n_classes - 1, pairs.shape[1]))
     layout[np.where(classes[column] == i, j - 1, i), column] = pairs.data
     return layout
+
+
+def by_pair(layout: Vector, classes: NDArray[np.intp], n_classes: int) -> Vector:
+    """Undo `by_opponent`: return one row of coefficients for each pair of classes, zero for all other classes.
+
+    Examples
+    --------
+    >>> by_pair(np.array([[1.0, -1.0, -3.0], [3.0, 2.0, -2.0]]), np.array([0, 1, 2]), 3)
+    array([[ 1., -1.,  0.],
+           [ 3.,  0., -3.],
+           [ 0.,  2., -2.]])
+    """
+    first, second = np.triu_indices(n_classes, 1)
+    of_first, of_second = classes == first[:, None], classes == second[:, None]
+    return np.where(of_first, layout[second - 1], np.where(of_second, layout[first], 0.0))

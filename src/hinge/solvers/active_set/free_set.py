@@ -133,8 +133,10 @@ class FreeSet:
 
         problem, n_groups, samples = self.problem, self.problem.n_groups, free % self.problem.n_samples
         matrix = self.kernel[np.ix_(samples, samples)].astype(np.float64)
-        # Each sample is measured by its own size: beside one that is huge all others would look dependent.
-        scale = 1 / np.sqrt(np.maximum(matrix.diagonal(), np.finfo(np.float64).tiny))
+        # Each sample is measured by its own size: beside one that is huge all others would look dependent. Of an
+        # indefinite kernel k(x, x) need not be positive; such a sample is none that a system can have.
+        sizes, tiny = matrix.diagonal(), np.finfo(np.float64).tiny
+        scale = np.where(sizes > tiny, 1 / np.sqrt(np.maximum(sizes, tiny)), 0.0)
         matrix *= scale
         matrix *= scale[:, None]
         # The transpose is the same matrix, in the order that LAPACK overwrites without a copy.
