@@ -103,14 +103,12 @@ def _process() -> Iterator[Any]:
     path = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
     streams: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     process: Any = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, **streams)
-    try:
-        yield process
-        process.stdin.close()
-        process.wait()
-    finally:
-        process.kill()  # nothing happens to one that has ended
-        process.wait()
-        process.stdout.close()
+    with process:  # closes its streams and waits
+        try:
+            yield process
+        except BaseException:
+            process.kill()
+            raise
 
 
 def main() -> None:

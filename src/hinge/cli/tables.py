@@ -292,7 +292,8 @@ WARM_UP = Command(
             metavar="N", least=1),),
     (),
     """
-Says where the compiled code is kept, and how much of it was there before. NUMBA_CACHE_DIR names another folder.
+Says where the compiled code is kept, and how much of it was there before. NUMBA_CACHE_DIR names another
+folder.
 
 example:
   NUMBA_CACHE_DIR=/opt/hinge hinge warm-up

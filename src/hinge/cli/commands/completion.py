@@ -25,7 +25,7 @@ def _spellings(command: Command) -> list[str]:
 
 def _first_words(command: Command) -> list[str]:
     """What may stand first behind a command: ``bash|zsh|fish`` in its table."""
-    return command.files[0].split("|") if "|" in command.files[0] else []
+    return command.files[0].split("|") if command.files and "|" in command.files[0] else []
 
 
 def _words(command: Command) -> str:
