@@ -260,8 +260,8 @@ def _probabilities(graph: _Graph, decisions: Any, n_classes: int) -> Any:
 def _coupled(graph: _Graph, pairwise: Any, n_classes: int) -> Any:
     """Distributions that fit the probabilities of all pairs best, up to their sums; see `couple`.
 
-    ONNX has no linear solve. With Q of `coupling_matrix`, p is a multiple of the solution of (Q + eeᵀ) p = e, where
-    e is all ones: a positive definite system, which needs no pivots.
+    ONNX has no linear solve. With Q of `coupling_matrix` and e all ones, p is a multiple of the solution of
+    (Q + eeᵀ) p = e: a positive definite system, which needs no pivots.
     """
     rows, columns = np.triu_indices(n_classes, 1)
     spread, base = np.zeros((len(rows), n_classes, n_classes)), np.zeros((n_classes, n_classes))
