@@ -100,7 +100,7 @@ def test_predictions_beyond_memory_come_in_blocks_of_rows(monkeypatch):
 @pytest.mark.parametrize(
     ("machine", "message"),
     [
-        (NuSVC(nu=0.9), "nu = 0.9 is infeasible"),
+        (NuSVC(nu=0.9), "nu is infeasible: nu = 0.9"),
         (SVC(class_weight={7: -1.0}), "class_weight"),
         (NuSVR(nu=2.0), "nu"),
     ],
