@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import cases, contenders, grid, history, reader, report, startup
+from benchmarks import cases, contenders, grid, history, reader, report, small, startup
 from benchmarks.cases import CASES
 from benchmarks.contenders import HINGE, HINGE_INPUTS, LINEAR_PEERS, PEERS, Contender
 from benchmarks.run import Bench, Options, read_records
@@ -22,6 +22,11 @@ SECTIONS = {
     "scale": ("MNIST with 60,000 rows; covtype with 50,000, and all 581,012 with Hinge alone", cases.SCALE, PEERS),
     "more": ("skin, cadata (regression), reuters with an RBF kernel", cases.MORE, PEERS),
     "multiclass": ("letter, usps, shuttle, news20: every pair's machine is verified", cases.MULTICLASS, PEERS),
+    "small": (
+        "fits of 20 to 500 samples, many classes, single predictions: turns within one process",
+        small.CASES,
+        [],
+    ),
     "linear": ("linear kernels, LIBLINEAR among the contenders", cases.LINEAR, LINEAR_PEERS),
     "sweep": ("C from 2^-5 to 2^15 and gamma from 2^-15 to 2^3 on a small set", cases.SWEEP, PEERS),
     "grid": ("LIBSVM's 110-point grid by five folds, against GridSearchCV", grid.GRIDS, []),
@@ -114,6 +119,8 @@ def _run_cases(bench: Bench, section: str, names: Sequence[str], entrants: list[
         try:
             if section == "reader":
                 reader.measure(bench, name)
+            elif section == "small":
+                small.measure(bench, name)
             elif section == "grid":
                 grid.measure(bench, name)
             elif section == "sweep":
@@ -161,7 +168,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if arguments.command == "remark":
         report.remark(arguments.out, arguments.section, arguments.case, arguments.text)
         return
-    unknown = set(arguments.cases or ()) - set(CASES) - set(reader.FILES) - set(grid.GRIDS)
+    unknown = set(arguments.cases or ()) - set(CASES) - set(reader.FILES) - set(grid.GRIDS) - set(small.CASES)
     if unknown:
         raise SystemExit(f"unknown cases: {', '.join(sorted(unknown))}; known are {', '.join(CASES)}")
     names = list(SECTIONS) if arguments.command == "all" else [arguments.command]

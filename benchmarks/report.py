@@ -16,6 +16,7 @@ HEADINGS = {
     "scale": "Larger data",
     "more": "Further shapes",
     "multiclass": "Many classes",
+    "small": "Small data",
     "linear": "Linear kernel",
     "sweep": "A sweep over C and γ",
     "grid": "A grid search",

@@ -340,7 +340,38 @@ def reader(_: str, records: list[Record]) -> Section:
     return Section([table])
 
 
+def small(_: str, records: list[Record]) -> Section:
+    """Small fits, many classes and predictions."""
+    table = Table(
+        "Milliseconds, medians of turns within one process",
+        ["case", "problem", "operation", "Hinge ms", "fastest peer", "its ms", "Hinge is faster by"],
+    )
+    gains: dict[tuple[bool, str], list[float]] = {}
+    runs = [run for run in records if run["kind"] == "small"]
+    for key in dict.fromkeys((run["case"], run["problem"], run["operation"]) for run in runs):
+        group = [run for run in runs if (run["case"], run["problem"], run["operation"]) == key]
+        times = {run["contender"]: run["seconds"] for run in group}
+        own = times.pop("hinge")
+        peer = min(times, key=lambda name: times[name])
+        gain = times[peer] / own
+        gains.setdefault((key[1].startswith("n ="), key[2]), []).append(gain)
+        shown = f"{gain:.2f}" + (" **(loss)**" if gain < 1 else "")
+        table.add(*key, f"{1e3 * own:.3g}", peer, f"{1e3 * times[peer]:.3g}", shown)
+    goals = []
+    for (is_tiny, operation), mean, least in (
+        ((True, "fit"), 1.5, 1.0), ((False, "fit"), 2.5, 1.0), ((True, "predict one"), 1.2, 0.9),
+        ((True, "predict all"), 2.0, 1.0), ((False, "predict one"), 1.2, 0.9), ((False, "predict all"), 2.0, 1.0),
+    ):  # fmt: skip
+        found, of = gains.get((is_tiny, operation), []), "n = 20 to 500" if is_tiny else "many classes"
+        goals.append(Goal(f"{of}, {operation}: speed-up, geometric mean", geometric_mean(found), mean))
+        goals.append(Goal(f"{of}, {operation}: smallest speed-up", min(found, default=None), least))
+    note = (
+        "Peers: scikit-learn; of many classes scikit-learn-intelex too, and from 1,000 samples on LIBSVM itself."
+    )
+    return Section([table], goals, [note])
+
+
 RENDER: dict[str, Callable[[str, list[Record]], Section]] = {
-    "table": fits, "scale": fits, "more": fits, "multiclass": fits, "linear": fits, "sweep": sweep,
+    "table": fits, "scale": fits, "more": fits, "multiclass": fits, "linear": fits, "sweep": sweep, "small": small,
     "grid": grid, "inputs": inputs, "predict": predict, "memory": memory, "startup": startup, "reader": reader,
 }  # fmt: skip

@@ -207,3 +207,17 @@ def test_a_small_run(tmp_path, capsys):
     assert "\nA small set.\n" in text
     assert str(tmp_path) not in text
     assert "hinge" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.data
+def test_the_section_of_small_data_compares_within_one_process(tmp_path, capsys):
+    options = ["--out", str(tmp_path), "--history", str(tmp_path / "history.jsonl")]
+    main(["small", "--cases", "iris.scale", *options])
+    runs = [json.loads(line) for line in (tmp_path / "small.jsonl").read_text().splitlines()][1:]
+    assert {"hinge", "sklearn"} <= {run["contender"] for run in runs}
+    assert {run["operation"] for run in runs} == {"fit", "predict one", "predict all"}
+    assert all(run["same"] > 0.98 for run in runs)
+    main(["report", "--out", str(tmp_path), "--to", str(tmp_path / "RESULTS.md")])
+    assert "| iris.scale | C = 1 | fit |" in (tmp_path / "RESULTS.md").read_text()
+    assert "many classes, fit: speed-up" in capsys.readouterr().out
