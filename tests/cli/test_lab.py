@@ -8,6 +8,7 @@ import pytest
 from hinge import lab
 from hinge.cli.commands import lab as command
 from hinge.lab.experiments.scales import TINY
+from strategies import NAMED
 
 
 @pytest.fixture
@@ -75,7 +76,7 @@ def test_race_takes_kernel_tolerance_and_limits(hinge, data):
         (("reproduce", "newton"), 2, "expected platt, glasmachers or all, got 'newton'"),
         (("race", "DATA", "--solvers", "auto,nobody"), 2, "no algorithm is called 'nobody'"),
         (("race", "DATA", "--c", "-1"), 2, "--c takes a number above 0, got '-1'"),
-        (("race", "DATA", "--kernel", "cubic"), 2, "one of linear, poly, rbf, sigmoid"),
+        (("race", "DATA", "--kernel", "cubic"), 2, f"--kernel takes one of {', '.join(NAMED)}, got 'cubic'"),
         (("race", "DATA", "--time-limit", "-3"), 2, "--time-limit takes a number above 0, got '-3'"),
         (("race", "DATA", "--out", "race.pdf"), 2, "--out must end in .png, got 'race.pdf'"),
         (("race", "DATA", "--out", "DATA/race.png"), 1, "hinge lab: "),

@@ -50,6 +50,23 @@ def optimise(K, v, lo, hi, rule, *, beta=None, group=None, n_groups=1, max_steps
     return *outcome[:3], beta, tuple(int(t) for t in pairs[-1])
 
 
+def test_a_sample_that_is_there_twice_moves_to_its_bound():
+    """Beside kernel values of 1e20 a curvature of nought is unknown, unless both rows are the same."""
+    huge = np.full((2, 2), 1e20)
+    code, steps, _, beta, _ = optimise(huge, [1.0, -1.0], [0.0, -8.0], [8.0, 0.0], SECOND_ORDER)
+    assert (code, steps, *beta) == (CONVERGED, 1, 8.0, -8.0)
+
+
+def test_a_pair_that_rounding_holds_lets_others_move():
+    """Half a unit in the last place is no step for the first two; the others have the smaller violation."""
+    beta, residual = np.array([1e17, -1e17, 0.0, 0.0]), np.array([0.0, -16.0, 1.0, -1.0])
+    box, group = np.full(4, 2e17), np.array([0, 0, 1, 1], np.int8)
+    point = Point(beta, residual, -box, box, group, 2)
+    outcome = loop.optimise(point, Rows.of_matrix(np.eye(4), np.ones(4)), SECOND_ORDER, None, 1e-9, 9)
+    assert outcome.code == STUCK
+    np.testing.assert_array_equal(beta, [1e17, -1e17, 1.0, -1.0])
+
+
 # Nine numbers: K of three variables, all of which may move both ways. r = v at zero.
 K = [[2.0, 0.0, 1.5], [0.0, 1.0, 0.0], [1.5, 0.0, 2.0]]
 V = [1.0, -1.0, -0.9]

@@ -215,8 +215,8 @@ LAB = Command(
     (
         Option("solvers", "race: algorithms, by their names in the list, with commas between them.", kind="file",
                metavar="NAME,NAME"),
-        Option("kernel", "race: kernel function.", kind="choice", default="rbf",
-               choices=("linear", "poly", "rbf", "sigmoid")),
+        Option("kernel", "race: kernel function of features, by the name that estimators know it by.", kind="file",
+               default="rbf", metavar="NAME"),
         Option("c", "race: price of an error.", kind="float", default=1.0, metavar="C", is_positive=True),
         Option("gamma", "race: gamma of the kernel; 1 / (number of features) by default.", kind="float",
                metavar="G", is_positive=True),

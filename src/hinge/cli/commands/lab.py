@@ -21,7 +21,7 @@ from hinge.cli.data import leave
 from hinge.cli.options import EXIT_FAILURE, EXIT_OK, EXIT_USAGE, Parsed
 from hinge.cli.tables import LAB
 from hinge.io import DataFileError, datasets, read_data
-from hinge.kernel.kernels import Kernel
+from hinge.kernel.kernels import KERNELS, Kernel, kind_of
 from hinge.lab import figures
 from hinge.lab.experiments.cells import Cell, Outcome
 from hinge.lab.experiments.reproduce import PAPERS, planned, reproduce
@@ -31,6 +31,7 @@ from hinge.lab.trace import Traced
 from hinge.settings import Progress as Standing
 from hinge.settings import Settings
 
+_KERNELS = tuple(name for name in KERNELS if kind_of(name).has_features)
 _DEFAULT_SOLVERS = "auto,smo-mvp,smo-second-order,smo-hmg"
 _REFRESH_SECONDS = 0.1
 _WIDTH = 110  # of the table of results, where no terminal tells its own
@@ -64,6 +65,8 @@ def _race(parsed: Parsed, data: str) -> int:
     names = [name for name in (parsed["solvers"] or _DEFAULT_SOLVERS).split(",") if name]
     if parsed["out"] is not None and not parsed["out"].endswith(".png"):
         _refuse(f"race draws a PNG file: --out must end in .png, got {parsed['out']!r}")
+    if parsed["kernel"] not in _KERNELS:
+        _refuse(f"--kernel takes one of {', '.join(_KERNELS)}, got {parsed['kernel']!r}")
     X, y = _load(data)
     kernel = Kernel(parsed["kernel"], gamma=parsed["gamma"] or 1 / X.shape[1])
     cache = parsed["cache"]

@@ -37,7 +37,8 @@ def solve_one_set(state: State, tol: float, run: Run) -> None:
         try:
             is_stuck = _take_turn(state, tol, run, rounds)
         except Stop:
-            guard.lead(state)
+            if rounds > run.policy.turn:
+                guard.lead(state)
             raise
         violation = state.violation()
         if violation <= tol or run.gap_is_reached(state):
@@ -48,6 +49,8 @@ def solve_one_set(state: State, tol: float, run: Run) -> None:
         run.effort.is_alone = not guard.lead(state)
         if twin is not None:
             _advance(state, twin, tol, run)
+            if state.violation() <= tol:
+                return
             guard.lead(state)
         now = run.objective = guard.least
         is_progress = violation <= 0.5 * least or objective - now > _FALL * abs(now)

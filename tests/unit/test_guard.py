@@ -1,0 +1,42 @@
+"""The best point of a run is looked for on the line through where steps ended."""
+
+import numpy as np
+import pytest
+
+from hinge import Gram, Kernel
+from hinge.dual.formulations import c_svc
+from hinge.solvers.guard import Guard
+from hinge.solvers.state import State
+
+
+@pytest.mark.parametrize(
+    ("ended", "is_better"),
+    [
+        (1e-3, True),  # steps crawl: far beyond
+        (10.0, False),  # above the start: back
+        (0.5, True),
+    ],
+)
+def test_lead_goes_to_the_lowest_point_on_the_line(ended, is_better):
+    """Along β = (t, −t) the objective is 2t² − 2t."""
+    problem, gram = c_svc([1, -1], C=10.0), Gram(np.array([[1.0], [-1.0]]), Kernel("linear"))
+    guard, beta = Guard(1e-3), np.array([ended, -ended])
+    state = State(problem, gram, beta, problem.v.copy(), is_stale=True)
+    guard.note(state, np.zeros(2))
+    assert guard.lead(state) == is_better
+    np.testing.assert_allclose(state.beta, [0.5, -0.5])
+    np.testing.assert_allclose(state.residual, [0.0, 0.0], atol=1e-12)
+    assert guard.least == pytest.approx(-0.5)
+
+
+def test_lead_keeps_the_sums():
+    """A way as short as rounding does not sum to nought, and may be gone a million times."""
+    problem = c_svc([1, -1, 1, -1], C=1e9)
+    gram = Gram(np.array([[1.0], [-1.0], [0.5], [-0.25]]), Kernel("linear"))
+    guard, origin = Guard(1e-3), np.array([1e-9, -1e-9, 1e8, -1e8]) * 1e-9
+    state = State(problem, gram, origin.copy(), problem.v.copy(), is_stale=True)
+    guard.note(state, state.beta)
+    state.beta += np.array([3e-16, -3e-16, 1e-17, 0.0])
+    guard.lead(state)
+    assert guard.least < 0
+    assert abs(state.beta.sum()) <= 1e-15 * np.abs(state.beta).sum()
