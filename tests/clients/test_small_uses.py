@@ -103,10 +103,20 @@ def test_mapie_makes_intervals_that_hold():
     assert np.mean((intervals[:, 0, 0] <= y[60:]) & (y[60:] <= intervals[:, 1, 0])) > 0.5
 
 
-def test_nilearn_decodes_with_a_machine_by_name():
-    decoding = library("nilearn.decoding")
+@pytest.mark.filterwarnings("ignore:The decoding model will be trained only on 27 features")
+def test_nilearn_decodes_with_the_machine_that_it_knows_by_name():
+    decoding, nibabel = library("nilearn.decoding"), library("nibabel")
+    target = np.linspace(-1, 1, 30)
+    volumes = RNG.normal(size=(3, 3, 3, 30))
+    volumes[1, 1, 1] += 4 * target
+    image, mask = (nibabel.Nifti1Image(values, np.eye(4)) for values in (volumes, np.ones((3, 3, 3), np.int8)))
     with hinge.patched():
-        assert decoding.Decoder(estimator="svc") is not None
+        decoder = decoding.DecoderRegressor(
+            "svr", mask=mask, cv=3, standardize="zscore_sample", screening_percentile=100
+        )
+        weights = decoder.fit(image, target).coef_img_["beta"].get_fdata()
+    assert type(decoder.estimator_) is hinge.SVR
+    assert np.unravel_index(np.argmax(np.abs(weights)), weights.shape) == (1, 1, 1)
 
 
 def test_mne_slides_a_machine_over_time():
@@ -119,13 +129,14 @@ def test_mne_slides_a_machine_over_time():
     assert int(np.argmax(scores)) == 3
 
 
-def test_qiskit_loss_reads_the_dual_coefficients():
-    library("qiskit_machine_learning")
-    K = X @ X.T
-    theirs = SKLEARN_SVC[0](kernel="precomputed", tol=1e-8).fit(K, Y)
-    ours = hinge.SVC(kernel="precomputed", tol=1e-8).fit(K, Y)
-    quadratic = [
-        float(machine.dual_coef_[0] @ K[np.ix_(machine.support_, machine.support_)] @ machine.dual_coef_[0])
-        for machine in (ours, theirs)
-    ]
-    assert quadratic[0] == pytest.approx(quadratic[1], rel=1e-5)
+def test_qiskit_machines_are_derived_from_ours():
+    algorithms, kernels = library("qiskit_machine_learning.algorithms"), library("qiskit_machine_learning.kernels")
+    circuits = library("qiskit.circuit.library")
+    kernel = kernels.FidelityStatevectorKernel(feature_map=circuits.zz_feature_map(2))
+    points = X[:30, :2]
+    with hinge.patched():
+        machine = algorithms.QSVC(quantum_kernel=kernel).fit(points, Y[:30])
+    assert isinstance(machine, hinge.SVC)
+    theirs = SKLEARN_SVC[0](kernel="precomputed", tol=1e-8).fit(kernel.evaluate(points), Y[:30])
+    expected = theirs.decision_function(kernel.evaluate(points))
+    np.testing.assert_allclose(machine.decision_function(points), expected, atol=1e-4)
