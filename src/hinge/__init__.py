@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from hinge.report import Report, Solution, Status
     from hinge.settings import Progress, Settings, Sizes
     from hinge.solvers import solve
+    from hinge.tour import Warmth, warm_up
 
 __all__ = [
     "SVC", "SVR", "Certificate", "DualProblem", "Gram", "Kernel", "Model", "NuSVC", "NuSVR", "OneClassSVM",
-    "Progress", "Report", "Settings", "Sizes", "Solution", "Status", "__version__", "certificate", "is_patched",
-    "patch", "patched", "solve", "unpatch",
+    "Progress", "Report", "Settings", "Sizes", "Solution", "Status", "Warmth", "__version__", "certificate",
+    "is_patched", "patch", "patched", "solve", "unpatch", "warm_up",
 ]  # fmt: skip
 
 # Where names come from. They are imported when they are used: whoever needs only the solvers does not wait for
@@ -38,6 +39,7 @@ _HOMES = {
     "report": ("Report", "Solution", "Status"),
     "settings": ("Progress", "Settings", "Sizes"),
     "solvers": ("solve",),
+    "tour": ("Warmth", "warm_up"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -8,6 +8,7 @@ of decisions (`_answers`).
 from __future__ import annotations
 
 import warnings
+from functools import cache
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -16,9 +17,18 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Hidden, Interval, Options, StrOptions
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_y,
+    check_array,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 from hinge.arrays import Vector
+from hinge.data.collection import Collection
 from hinge.data.given import RowKernel
 from hinge.data.structure import canonical
 from hinge.estimators.diagnosis import convergence_message
@@ -26,8 +36,8 @@ from hinge.estimators.exchange import Exchange
 from hinge.estimators.inputs import (
     cache_bytes,
     checked_weights,
-    is_opaque,
-    opaque_rows,
+    is_plain,
+    is_plain_numbers,
     resolve_gamma,
     thread_count,
 )
@@ -36,6 +46,7 @@ from hinge.estimators.stand_in import StandIn
 from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import KERNELS, Kernel, kind_of
 from hinge.runtime import interrupt
+from hinge.runtime.threads import blas_on_one_thread
 from hinge.settings import Settings
 from hinge.training.course import Course, Fit, Past
 from hinge.training.data import TrainingData, select
@@ -49,6 +60,17 @@ except ImportError:  # pragma: no cover
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands in where scikit-learn has no callbacks yet."""
+
+
+# Types of parameters whose values never change, and all of these, class by class, that have passed the checks.
+_IMMUTABLE = frozenset({str, int, float, bool, type(None)})
+_MOST_PASSED = 1000
+_passed: set[tuple[Any, ...]] = set()
+
+
+@cache
+def _parameter_names(cls: type[BaseEstimator]) -> list[str]:
+    return list(cls._get_param_names())
 
 
 class KernelMachine(StandIn, Exchange, LibsvmNames, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
@@ -85,6 +107,10 @@ class KernelMachine(StandIn, Exchange, LibsvmNames, CallbackSupportMixin, BaseEs
         """Check and convert y."""
         return column_or_1d(y, warn=True).astype(np.float64, copy=False)
 
+    def _is_plain_target(self, y: Any) -> bool:
+        """Whether `_check_targets` and scikit-learn's checks would return y as it is."""
+        return is_plain_numbers(y)
+
     def _formulation(self, data: TrainingData) -> Formulation:
         """Return what a fit to these samples is about."""
         raise NotImplementedError
@@ -95,6 +121,25 @@ class KernelMachine(StandIn, Exchange, LibsvmNames, CallbackSupportMixin, BaseEs
 
     # ------------------------------------------------------------------ fitting
 
+    def _validate_params(self) -> None:
+        """Check the parameters, as scikit-learn's decorator of `fit` asks: those that passed once do so again.
+
+        Whether a number, a string or None is allowed depends on its type and value alone. Everything else is
+        looked at every time.
+        """
+        cls: Any = type(self)
+        values = [getattr(self, name, None) for name in _parameter_names(cls)]
+        types = [type(value) for value in values]
+        if not _IMMUTABLE.issuperset(types):
+            super()._validate_params()
+            return
+        key = cls, tuple(types), tuple(values)
+        if key not in _passed:
+            super()._validate_params()
+            if len(_passed) >= _MOST_PASSED:
+                _passed.clear()
+            _passed.add(key)
+
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on the samples X with the targets y.
@@ -103,7 +148,7 @@ class KernelMachine(StandIn, Exchange, LibsvmNames, CallbackSupportMixin, BaseEs
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features) or (n_samples, n_samples)
             The samples; for ``kernel="precomputed"`` their kernel matrix. float32 data stays float32. For a
-            kernel of your own, X may also be a list or an array of arbitrary objects.
+            kernel of your own, X may be any container of any objects.
         y : array-like of shape (n_samples,)
             Class labels, or the numbers to predict.
         sample_weight : array-like of shape (n_samples,), optional
@@ -123,7 +168,7 @@ class KernelMachine(StandIn, Exchange, LibsvmNames, CallbackSupportMixin, BaseEs
         """Fit a copy and take all its attributes over at once: several threads may fit the same estimator."""
         twin: Self = object.__new__(type(self))
         twin.__dict__.update(vars(self))
-        with interrupt.within(self.time_limit):
+        with interrupt.within(self.time_limit), blas_on_one_thread():
             data = twin._training_data(X, y, sample_weight)
             course = twin._course(data, twin._kernel_of(data))
             gram = Gram(
@@ -155,20 +200,17 @@ class KernelMachine(StandIn, Exchange, LibsvmNames, CallbackSupportMixin, BaseEs
         self.__dict__ = {**vars(twin), **own}
 
     def _training_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
-        if sp.issparse(X) and self.kernel != "precomputed":
-            X = canonical(X)
-        if callable(self.kernel) and is_opaque(X):
-            X = opaque_rows(X)
-            y = None if y is None else self._check_targets(y)
-        elif self.kernel == "precomputed" and sp.issparse(X):
+        is_supervised = y is not None or self.__sklearn_tags__().target_tags.required
+        if callable(self.kernel):  # nobody but the kernel knows what X may be
+            if is_supervised and y is None:
+                raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but y is None.")
+            check_consistent_length(X, y)
+            X, y = Collection(X), self._check_targets(_check_y(y, estimator=self)) if is_supervised else None
+        elif sp.issparse(X) and self.kernel == "precomputed":
             raise TypeError("Sparse precomputed kernels are not supported: pass K.toarray().")
-        elif y is None and not self.__sklearn_tags__().target_tags.required:
-            X = validate_data(self, X, **self._checks())
         else:
-            X, y = validate_data(self, X, y, **self._checks())
-            y = self._check_targets(y)
-        if y is not None and len(y) != X.shape[0]:
-            raise ValueError(f"X has {X.shape[0]} samples, but y has {len(y)}.")
+            X = canonical(X) if sp.issparse(X) else X
+            X, y = self._check_pairs(X, y) if is_supervised else (self._check_rows(X, reset=True), None)
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(
                 f"Precomputed matrix must be a square matrix: kernel values of the training samples with each "
@@ -178,13 +220,40 @@ class KernelMachine(StandIn, Exchange, LibsvmNames, CallbackSupportMixin, BaseEs
             sample_weight = checked_weights(sample_weight, X)
         return select(X, y, sample_weight, is_gram=self.kernel == "precomputed")
 
+    def _check_pairs(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Check and convert samples and targets."""
+        if self._is_plain_target(y) and is_plain(X) and len(y) == len(X):
+            return self._known_by_features(X), y
+        X, y = validate_data(self, X, y, **self._checks())
+        return X, self._check_targets(y)
+
+    def _check_rows(self, X: Any, *, reset: bool) -> Any:
+        """Check and convert samples; ``reset`` in a fit, which says how many features there are.
+
+        scikit-learn's own checks take longer than the prediction of a row: what they would not change is not shown
+        to them.
+        """
+        if is_plain(X):
+            if reset:
+                return self._known_by_features(X)
+            known = vars(self)
+            if known.get("n_features_in_") == X.shape[1] and "feature_names_in_" not in known:
+                return X
+        return validate_data(self, X, reset=reset, **self._checks())
+
+    def _known_by_features(self, X: Any) -> Any:
+        """Note the features of samples without names; return the samples."""
+        self.__dict__.pop("feature_names_in_", None)
+        self.n_features_in_ = X.shape[1]
+        return X
+
     def _checks(self) -> dict[str, Any]:
         return {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
 
     def _kernel_of(self, data: TrainingData) -> Kernel:
         """Return the kernel; γ may depend on the samples."""
         if callable(self.kernel):
-            return Kernel(RowKernel(self.kernel, is_opaque=getattr(data.X, "dtype", np.dtype(float)).kind == "O"))
+            return Kernel(RowKernel(self.kernel))
         uses_gamma = "gamma" in kind_of(self.kernel).uses
         gamma = resolve_gamma(self.gamma, data.X, data.weights) if uses_gamma else 0.0
         return Kernel(self.kernel, gamma=gamma, coef0=float(self.coef0), degree=int(self.degree))
@@ -231,7 +300,8 @@ class KernelMachine(StandIn, Exchange, LibsvmNames, CallbackSupportMixin, BaseEs
         model = self._model = fit.model
         self._gamma = 0.0 if callable(model.kernel.name) else model.kernel.gamma
         self.support_ = model.support.astype(np.int32)
-        self.support_vectors_ = model.support_vectors
+        vectors = model.support_vectors
+        self.support_vectors_ = vectors.selected() if isinstance(vectors, Collection) else vectors
         self.intercept_ = model.intercepts
         self.shape_fit_ = fit.formulation.data.shape
         self.reports_ = tuple(machine.solution.report for machine in fit.machines)
@@ -250,7 +320,7 @@ class KernelMachine(StandIn, Exchange, LibsvmNames, CallbackSupportMixin, BaseEs
 
     def _as_input(self, values: Vector) -> Any:
         """Return a sparse matrix where the training data was one, as scikit-learn does."""
-        vectors = self.support_vectors_
+        vectors = self._model.support_vectors
         return type(vectors)(values) if sp.issparse(vectors) else values
 
     @property
@@ -260,9 +330,7 @@ class KernelMachine(StandIn, Exchange, LibsvmNames, CallbackSupportMixin, BaseEs
             raise AttributeError("coef_ is only available when using a linear kernel")
         if not hasattr(self, "_model"):
             raise AttributeError(f"this {type(self).__name__} is not fitted yet; coef_ exists after fit")
-        weights = self._model.weights()
-        (weights.data if sp.issparse(weights) else weights).flags.writeable = False
-        return weights
+        return self._model.weights()
 
     def _check_finite(self) -> None:
         coefficients = self._model.coefficients
@@ -297,29 +365,35 @@ class KernelMachine(StandIn, Exchange, LibsvmNames, CallbackSupportMixin, BaseEs
         """Check X and return the decision values of all machines."""
         if self._known is not None and X is self._known[0]:
             return self._known[1].copy()
-        check_is_fitted(self)
-        if callable(self.kernel) and self._model.kernel.name.is_opaque:  # type: ignore[union-attr]
-            X = opaque_rows(X)
+        self._check_fitted()
+        if callable(self._model.kernel.name):
+            X = Collection(X)
         elif self.kernel == "precomputed":
             X = self._check_gram_rows(X)
         else:
             if sp.issparse(X) and X.format != "csr":
                 X = canonical(X)  # its indices are checked before anyone follows them; those of CSR rows later
-            X = validate_data(self, X, reset=False, **self._checks())
+            X = self._check_rows(X, reset=False)
         return self._model.decide(X, threads=thread_count(self.n_jobs))
+
+    def _check_fitted(self) -> None:
+        if "_model" not in vars(self):
+            check_is_fitted(self)
 
     def _check_gram_rows(self, X: Any) -> Any:
         if sp.issparse(X):
             raise TypeError("Sparse precomputed kernels are not supported: pass K.toarray().")
-        shape = getattr(X, "shape", None) or np.shape(X)
-        if len(shape) == 2 and shape[1] != self.shape_fit_[0]:
+        if not is_plain(X) or "feature_names_in_" in vars(self):
+            _check_feature_names(self, X, reset=False)
+            X = check_array(X, input_name="X", estimator=self, **self._checks())
+        if X.shape[1] != self.shape_fit_[0]:
             raise ValueError(
-                f"X.shape[1] = {shape[1]} should be equal to {self.shape_fit_[0]}, the number of samples at "
+                f"X.shape[1] = {X.shape[1]} should be equal to {self.shape_fit_[0]}, the number of samples at "
                 "training time: X must hold kernel values of the new samples with all training samples. "
-                f"(X has {shape[1]} features, but {type(self).__name__} is expecting {self.shape_fit_[0]} "
+                f"(X has {X.shape[1]} features, but {type(self).__name__} is expecting {self.shape_fit_[0]} "
                 "features as input.)"
             )
-        return validate_data(self, X, reset=False, **self._checks())
+        return X
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -329,6 +403,7 @@ class KernelMachine(StandIn, Exchange, LibsvmNames, CallbackSupportMixin, BaseEs
         return tags
 
 
+@cache
 def _is_of_fit(name: str) -> bool:
     """Whether an attribute belongs to a fit, by scikit-learn's convention."""
     return (name.startswith("_") or name.endswith("_")) and "callback" not in name

@@ -12,10 +12,11 @@ from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
 from hinge.arrays import Vector
 from hinge.estimators.base import KernelMachine
+from hinge.estimators.inputs import is_plain_labels
 from hinge.training.course import Fit
 from hinge.training.data import TrainingData
 from hinge.training.formulation import Classification
@@ -42,6 +43,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
     def _check_targets(self, y: Any) -> Any:
         check_classification_targets(y)
         return column_or_1d(y, warn=True)
+
+    def _is_plain_target(self, y: Any) -> bool:
+        return is_plain_labels(y)
 
     def _class_weights_of(self, data: TrainingData) -> Vector:
         """Return the weight of every class, having checked that there are classes to tell apart."""
@@ -122,7 +126,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             Labels. Pairs vote, and the first of several classes with most votes wins, or with ``break_ties`` the
             most confident of them. A machine with ``probability=True`` answers the most probable class.
         """
-        check_is_fitted(self)
+        self._check_fitted()
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
         return self._answers(self._decide(X))
@@ -160,7 +164,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         array of shape (n_samples, n_classes)
             Probabilities in the order of ``classes_``. `predict` answers the largest of them.
         """
-        check_is_fitted(self)
+        self._check_fitted()
         if not hasattr(self, "_sigmoids"):
             raise NotFittedError(
                 "predict_proba is not available when fitted with probability=False, or when the fit was stopped "
@@ -195,7 +199,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
 
     @property
     def probA_(self) -> Vector:  # noqa: N802
-        """Slopes of the sigmoids, one a machine: P = 1 / (1 + exp(probA_ f + probB_)) (LIBSVM's signs)."""
+        """Slopes of the sigmoids, one a machine: ``P = 1 / (1 + exp(probA_ f + probB_))`` (LIBSVM's signs)."""
         return self._published_sigmoids()[0]
 
     @property

@@ -20,8 +20,8 @@ from hinge.training.data import TrainingData
 from hinge.training.formulation import OneClass
 from hinge.training.probability import normality
 
-# A decision value this small beside the offset is the rounding of its sum.
-_ROUNDING = 1e-12
+#: A decision value this small beside the offset is the rounding of its sum.
+ROUNDING = 1e-12
 
 
 @documented
@@ -182,7 +182,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
     def _settled(self, decisions: Vector) -> Vector:
         """Return decisions in which samples on the boundary have exactly 0."""
         decisions = decisions[:, 0]
-        return np.where(np.abs(decisions) <= _ROUNDING * np.abs(self.offset_), 0.0, decisions)
+        return np.where(np.abs(decisions) <= ROUNDING * np.abs(self.offset_), 0.0, decisions)
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return +1 for inliers and -1 for outliers.

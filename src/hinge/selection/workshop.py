@@ -148,7 +148,7 @@ class Workshop:
     def _matrix(self, gram: Gram) -> Floats:
         """Kernel values of all samples in double precision, from comparisons that are made once."""
         kernel = gram.source.kernel
-        if kernel.is_precomputed:
+        if gram.given_matrix is not None:
             return np.ascontiguousarray(gram.given_matrix, dtype=np.float64)
         comparisons = self._compare(gram)
         matrix = self.square(self.n)
@@ -191,7 +191,7 @@ class KernelValues:
         self._codes = workshop.codes
         self._on_demand = gram
         self._matrix = matrix
-        self._borrowed = [] if matrix is None or gram.source.kernel.is_precomputed else [matrix]
+        self._borrowed = [] if matrix is None or gram.given_matrix is not None else [matrix]
         self._grams: dict[tuple[int, ...], tuple[Index, Gram]] = {}
         self._lock = threading.Lock()
 

@@ -20,7 +20,7 @@ class TrainingData:
 
     Attributes
     ----------
-    X : array or CSR matrix
+    X : array, CSR matrix or Collection
         Rows with a weight above zero; of a precomputed kernel their columns too.
     y : array or None
         Their targets.

@@ -134,7 +134,7 @@ def assemble(
     ----------
     kernel : Kernel
         The kernel.
-    X : array or CSR matrix
+    X : array, CSR matrix or Collection
         The samples that the Gram matrix was made of.
     machines : sequence of Machine
         The machines.
