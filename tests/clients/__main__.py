@@ -1,7 +1,9 @@
-"""Run a library's own installed tests twice, with scikit-learn's classes and with Hinge's, and compare.
+"""Run a library's own tests twice, with scikit-learn's classes and with Hinge's, and compare.
 
 Usage: python -m tests.clients run NAME [pytest's arguments…]
        python -m tests.clients list
+
+Libraries that do not install their tests need the path of these, in a checkout of the version that is installed.
 """
 
 import subprocess
@@ -12,7 +14,8 @@ from collections import Counter
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-# Name: distribution, and what pytest is given. Only the tests of a library that come to a support vector machine.
+# Name: distribution, and what pytest is given: the parts that come to a support vector machine; nothing
+# where the tests are not installed.
 SUITES = {
     "sklearn.svm": ("scikit-learn", ["sklearn.svm"]),
     "sklearn.common": ("scikit-learn", ["sklearn.tests.test_common", "-k", "SVC or SVR or OneClassSVM"]),
@@ -26,17 +29,17 @@ SUITES = {
     "sklearn.semi_supervised": ("scikit-learn", ["sklearn.semi_supervised"]),
     "sklearn.metrics": ("scikit-learn", ["sklearn.metrics"]),
     "imbalanced-learn": ("imbalanced-learn", ["imblearn.over_sampling", "imblearn.combine", "imblearn.ensemble"]),
-    "pyriemann": ("pyriemann", ["tests/test_classification.py"]),
+    "pyriemann": ("pyriemann", []),
     "skops": ("skops", ["skops.io"]),
-    "m2cgen": ("m2cgen", ["m2cgen"]),
-    "tslearn": ("tslearn", ["tslearn.tests.test_svm", "tslearn.tests.test_estimators"]),
+    "m2cgen": ("m2cgen", []),
+    "tslearn": ("tslearn", []),
     "grakel": ("grakel", ["grakel.tests"]),
-    "pyod": ("pyod", ["pyod.test.test_ocsvm"]),
-    "shap": ("shap", ["shap"]),
+    "pyod": ("pyod", []),
+    "shap": ("shap", []),
     "mapie": ("mapie", ["mapie"]),
     "nilearn": ("nilearn", ["nilearn.decoding"]),
     "mne": ("mne", ["mne.decoding"]),
-    "qiskit": ("qiskit-machine-learning", ["qiskit_machine_learning"]),
+    "qiskit": ("qiskit-machine-learning", []),
 }
 
 
@@ -73,7 +76,10 @@ def run(name: str, extra: list[str]) -> int:
     except PackageNotFoundError:
         print(f"{name}: {distribution} is not installed")
         return 2
-    arguments = [*(["--pyargs"] if arguments[0][0] != "/" else []), *arguments, *extra]
+    if not arguments and not extra:
+        print(f"{distribution} does not install its tests: add their path, in a checkout of that version")
+        return 2
+    arguments = [*(["--pyargs"] if arguments else []), *arguments, *extra]
     theirs, ours = (outcomes(arguments, is_patched=is_patched) for is_patched in (False, True))
     different = [test for test in {**theirs, **ours} if theirs.get(test) != ours.get(test)]
     print(f"\n{name}\n  unpatched: {summary(theirs)}\n  patched:   {summary(ours)}")
