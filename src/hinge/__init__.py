@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from hinge.report import Report, Solution, Status
     from hinge.settings import Progress, Settings, Sizes
     from hinge.solvers import solve
+    from hinge.trace import Trace, Tracing
 
 __all__ = [
     "SVC", "SVR", "Certificate", "DualProblem", "Gram", "Kernel", "Model", "NuSVC", "NuSVR", "OneClassSVM",
-    "Progress", "Report", "Settings", "Sizes", "Solution", "Status", "__version__", "certificate", "solve",
+    "Progress", "Report", "Settings", "Sizes", "Solution", "Status", "Trace",
+    "Tracing", "__version__", "certificate", "solve",
 ]  # fmt: skip
 
 # Where names come from. They are imported when they are used: whoever needs only the solvers does not wait for
@@ -35,6 +37,7 @@ _HOMES = {
     "report": ("Report", "Solution", "Status"),
     "settings": ("Progress", "Settings", "Sizes"),
     "solvers": ("solve",),
+    "trace": ("Trace", "Tracing"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

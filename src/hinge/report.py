@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from math import nan
 from typing import Any
 
 from hinge.arrays import Vector
+from hinge.trace import Trace
 
 
 class Status(StrEnum):
@@ -80,6 +81,8 @@ class Report:
     fewest_active, most_lagging : int
         Samples worked on at a time, where fewest were; samples whose residual was left behind at one time, because
         they were provably out of reach, where most were. Of several machines: the fewest and the most of any.
+    trace : Trace or None
+        The course of the run, where it was asked for; of several machines that of the one that took longest.
     """
 
     status: Status
@@ -105,6 +108,7 @@ class Report:
     largest_set: int = 0
     fewest_active: int = 0
     most_lagging: int = 0
+    trace: Trace | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.message:
@@ -117,7 +121,9 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures as a plain dictionary, ready for JSON."""
-        return {**asdict(self), "status": str(self.status)}
+        figures = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "trace"}
+        course = {} if self.trace is None else {"trace": self.trace.as_dict()}
+        return {**figures, "status": str(self.status), **course}
 
 
 @dataclass(frozen=True, eq=False)

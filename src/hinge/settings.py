@@ -8,6 +8,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from hinge.trace import Tracing
+
 Solver = Literal["auto", "block", "smo", "proximal", "descent"]
 
 
@@ -168,6 +170,8 @@ class Settings:
         β to start from; it is made feasible, variables at their bounds staying there as far as possible.
     sizes : Sizes
         How large a problem must be for working sets, active sets and subsets of it to be chosen.
+    trace : Tracing, optional
+        Record the course of the run in ``report.trace``.
 
     Examples
     --------
@@ -185,6 +189,7 @@ class Settings:
     callback: Callable[[Progress], Any] | None = None
     start: Any = None
     sizes: Sizes = Sizes()
+    trace: Tracing | None = None
 
     def __post_init__(self) -> None:
         for name, choices in (("solver", get_args(Solver)), ("rule", RULES)):

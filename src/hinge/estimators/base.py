@@ -28,6 +28,7 @@ from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import KERNELS, Kernel, kind_of
 from hinge.runtime import interrupt
 from hinge.settings import Settings
+from hinge.trace import Tracing
 from hinge.training.course import Course, Fit, Past
 from hinge.training.data import TrainingData, select
 from hinge.training.formulation import Formulation
@@ -63,6 +64,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         "time_limit": [Interval(Real, 0.0, None, closed="neither"), None],
         "warm_start": ["boolean"],
         "callback": [callable, None],
+        "trace": ["boolean", Tracing],
     }
 
     # The attribute that holds what turns decisions into probabilities.
@@ -195,6 +197,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             tol=float(self.tol),
             shrinking=bool(self.shrinking),
             max_iter=None if self.max_iter in (-1, None) else int(self.max_iter),
+            trace=self.trace if isinstance(self.trace, Tracing) else Tracing() if self.trace else None,
         )
 
     def _listeners(self) -> list[Listener]:

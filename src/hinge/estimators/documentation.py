@@ -64,7 +64,10 @@ warm_start : bool, default=False
     Start from the solution of the last fit, if it had as many samples and the same classes; this continues a
     fit that was stopped.
 callback : callable or None, default=None
-    Called with a `hinge.training.progress.FitProgress` after each outer step; a true answer stops the fit.""",
+    Called with a `hinge.training.progress.FitProgress` after each outer step; a true answer stops the fit.
+trace : bool or Tracing, default=False
+    Record the course of the fit in ``report_.trace``: violation, objective and gap on all samples over time. A
+    `hinge.Tracing` says how much of it.""",
 }
 
 ATTRIBUTES = {

@@ -53,6 +53,7 @@ def conduct(problem: DualProblem, gram: Gram, run: Run, method: Method) -> tuple
     beta = problem.start if start is None else problem.near(start)
     state = State(problem, gram, beta.copy(), problem.v.copy(), is_stale=bool(beta.any()))
     guard = Guard(run.settings.tol)
+    run.whole = state
     with run, blas_on_one_thread():
         try:
             if state.is_stale:
@@ -161,10 +162,13 @@ def conclude(state: State, status: Status, method: str, reason: str, run: Run) -
         fewest_active=run.fewest_active,
         most_lagging=run.most_lagging,
     )  # fmt: skip
-    if not state.drift:
-        return solution
-    # Where rounding has touched the residual, the sum of changes since it was exact is the better figure.
-    return replace(solution, report=replace(solution.report, objective=run.objective))
+    report = solution.report
+    if state.drift:
+        # Where rounding has touched the residual, the sum of changes since it was exact is the better figure.
+        report = replace(report, objective=run.objective)
+    if run.recorder is not None:
+        report = replace(report, trace=run.recorder.trace(report, state.beta, gram.n))
+    return replace(solution, report=report)
 
 
 def solution_at(
