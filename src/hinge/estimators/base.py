@@ -26,6 +26,7 @@ from hinge.estimators.diagnosis import convergence_message
 from hinge.estimators.inputs import cache_bytes, is_opaque, opaque_rows, resolve_gamma, thread_count
 from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import KERNELS, Kernel, kind_of
+from hinge.report import Reports
 from hinge.runtime import interrupt
 from hinge.settings import Settings
 from hinge.trace import Tracing
@@ -222,7 +223,8 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         self.support_vectors_ = model.support_vectors
         self.intercept_ = model.intercepts
         self.shape_fit_ = fit.formulation.data.shape
-        self.reports_ = tuple(machine.solution.report for machine in fit.machines)
+        scheme = getattr(self, "multi_class", "ovo")
+        self.reports_ = Reports((m.solution.report for m in fit.machines), fit.formulation.labels, scheme)
         self.report_ = fit.report
         self.fit_status_ = 0 if fit.report.converged else 1
         self._past = Past.of(fit) if self.warm_start else None

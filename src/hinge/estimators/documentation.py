@@ -81,8 +81,8 @@ fit_status_ : int
     0 if the solver converged, 1 otherwise (there was a ConvergenceWarning).
 report_ : Report
     How the fit went: status, violation, objective, duality gap, kernel evaluations, seconds and more.
-reports_ : tuple of Report
-    The report of every machine.
+reports_ : Reports
+    The report of every machine, a tuple; ``reports_.names`` says which classes it tells apart.
 shape_fit_ : tuple of int
     Shape of the training data.
 n_features_in_ : int
