@@ -198,14 +198,7 @@ class Reports(tuple[Report, ...]):
     @property
     def names(self) -> list[str]:
         """Whose each report is: the class where the machine is positive, and the one where it is negative."""
-        labels = [str(label) for label in self.classes]
-        if len(labels) == 2:
-            return [f"{labels[1]} against {labels[0]}"]
-        if len(labels) > 2 and self.scheme == "ovr":
-            return [f"{label} against the rest" for label in labels]
-        if len(labels) > 2:
-            return [f"{first} against {second}" for first, second in combinations(labels, 2)]
-        return [""] * len(self)
+        return machine_names(self.classes, self.scheme) or [""] * len(self)
 
     def _table(self) -> tuple[list[str], list[tuple[str, ...]]]:
         head = ["machine", "status", "violation", "support vectors", "steps", "seconds"]
@@ -222,6 +215,22 @@ class Reports(tuple[Report, ...]):
 
     def _repr_html_(self) -> str:
         return html_table(*self._table())
+
+
+def machine_names(classes: Sequence[Any], scheme: str = "ovo") -> list[str]:
+    """Return what the machines of a classifier tell apart, the class where each is positive first.
+
+    Examples
+    --------
+    >>> machine_names(["a", "b", "c"], "ovr")
+    ['a against the rest', 'b against the rest', 'c against the rest']
+    """
+    labels = [str(label) for label in classes]
+    if len(labels) == 2:
+        return [f"{labels[1]} against {labels[0]}"]
+    if scheme == "ovr":
+        return [f"{label} against the rest" for label in labels]
+    return [f"{first} against {second}" for first, second in combinations(labels, 2)]
 
 
 def html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

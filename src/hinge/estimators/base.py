@@ -20,6 +20,7 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from hinge.arrays import Vector
+from hinge.certificates import Certificates
 from hinge.data.given import RowKernel
 from hinge.data.structure import canonical
 from hinge.estimators.diagnosis import convergence_message
@@ -280,6 +281,35 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         if is_interrupted:
             raise KeyboardInterrupt(message)
         warnings.warn(message, ConvergenceWarning, stacklevel=5)
+
+    def certificate(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificates:
+        """Prove the fit again, from its coefficients alone.
+
+        Parameters
+        ----------
+        X, y, sample_weight : array-like
+            What the estimator was fitted to.
+
+        Returns
+        -------
+        Certificates
+            Feasibility, violation and duality gap of every machine, computed in double precision or beyond.
+
+        See Also
+        --------
+        hinge.certificate : The same for machines of scikit-learn.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from hinge import SVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> SVC().fit(X, y).certificate(X, y).proves(1e-3)
+        True
+        """
+        from hinge.estimators.proofs import certify
+
+        return certify(self, X, y, sample_weight)
 
     # ------------------------------------------------------------------ predicting
 
