@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from hinge.trace import Trace, Tracing
 
 __all__ = [
-    "SVC", "SVR", "Certificate", "Certificates", "DualProblem", "Gram", "Kernel", "Model", "NuSVC", "NuSVR", "OneClassSVM",
-    "Progress", "Report", "Settings", "Sizes", "Solution", "Status", "Trace",
-    "Tracing", "__version__", "certificate", "solve",
+    "SVC", "SVR", "Certificate", "Certificates", "DualProblem", "Gram", "Kernel", "Model", "NuSVC", "NuSVR",
+    "OneClassSVM", "Progress", "Report", "Settings", "Sizes", "Solution", "Status", "Trace", "Tracing",
+    "__version__", "certificate", "solve",
 ]  # fmt: skip
 
 # Where names come from. They are imported when they are used: whoever needs only the solvers does not wait for
@@ -50,7 +50,7 @@ def certificate(subject: Any, *details: Any, **named: Any) -> Any:
     subject : DualProblem or estimator
         A problem: then follow its Gram matrix and β, as `hinge.certificates.certificate` takes them. Or a fitted
         support vector machine: then follow X, y and the weights that it was fitted to, as
-        `hinge.estimators.proofs.certify` takes them.
+        `hinge.estimators.certify.certify` takes them.
     *details, **named
         What follows.
 
@@ -74,7 +74,7 @@ def certificate(subject: Any, *details: Any, **named: Any) -> Any:
         from hinge.certificates import certificate as certificate_of_point
 
         return certificate_of_point(subject, *details, **named)
-    from hinge.estimators.proofs import certify
+    from hinge.estimators.certify import certify
 
     return certify(subject, *details, **named)
 

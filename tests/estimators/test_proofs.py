@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 import sklearn.svm
 from sklearn.datasets import load_iris, make_moons
+from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import StandardScaler
 
 import hinge
@@ -106,7 +107,7 @@ def test_what_cannot_be_proved_says_why():
         machine.certificate(X + 0.5, y)
     with pytest.raises(ValueError, match="weight 0"):
         machine.certificate(X, y, np.where(np.arange(len(y)) == machine.support_[0], 0.0, 1.0))
-    with pytest.raises(TypeError, match="needs a fitted SVC"):
+    with pytest.raises(NotFittedError, match="not fitted yet"):
         certificate(SVC(), X, y)
     with pytest.raises(TypeError, match="got StandardScaler"):
         certificate(StandardScaler().fit(X), X, y)

@@ -25,6 +25,7 @@ from hinge.data.given import RowKernel
 from hinge.data.structure import canonical
 from hinge.estimators.diagnosis import convergence_message
 from hinge.estimators.inputs import cache_bytes, is_opaque, opaque_rows, resolve_gamma, thread_count
+from hinge.estimators.proofs import prove
 from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import KERNELS, Kernel, kind_of
 from hinge.report import Reports
@@ -307,9 +308,7 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         >>> SVC().fit(X, y).certificate(X, y).proves(1e-3)
         True
         """
-        from hinge.estimators.proofs import certify
-
-        return certify(self, X, y, sample_weight)
+        return prove(type(self), self, X, y, sample_weight, {})
 
     # ------------------------------------------------------------------ predicting
 

@@ -1,33 +1,28 @@
 """Certificates of fitted machines: Hinge's, scikit-learn's, and those that were read from a file.
 
 From the dual coefficients of an estimator and the samples that it was fitted to follow the dual problem and β of
-each of its machines; `hinge.certificates` proves the rest. A model file does not hold C, ν and ε: they are read off
-the coefficients, so that what is proved is that the model is optimal for them.
+each of its machines; `hinge.certificates` proves the rest. A model file does not hold C, ν and ε: they are read
+off the coefficients, so that what is proved is that the model is optimal for them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.exceptions import NotFittedError
 
 from hinge.arrays import Index, Vector
 from hinge.certificates import Certificates, certificate
-from hinge.estimators.base import KernelMachine
 from hinge.estimators.inputs import thread_count
-from hinge.estimators.nu_svc import NuSVC
-from hinge.estimators.one_class import OneClassSVM
-from hinge.estimators.regression import SVR, NuSVR
-from hinge.estimators.svc import SVC
 from hinge.kernel.gram import Gram
 from hinge.report import machine_names
 from hinge.training.data import TrainingData
 from hinge.training.formulation import NuClassification
 from hinge.training.multiclass import duels
 from hinge.training.tasks import Task
-
-_KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (SVC, NuSVC, SVR, NuSVR, OneClassSVM)}
 
 # Parameters that make a problem, where a machine has them.
 _PRICES = ("C", "nu", "epsilon")
@@ -42,68 +37,44 @@ _AT_ONCE = 256
 _AT_BOUND = 1e-9
 
 
-def certify(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, **parameters: Any) -> Certificates:
+def prove(
+    kind: type[Any], estimator: Any, X: Any, y: Any, sample_weight: Any, parameters: Mapping[str, Any]
+) -> Certificates:
     """Prove a fitted machine again, from its coefficients alone.
 
     Parameters
     ----------
-    estimator : SVC, NuSVC, SVR, NuSVR or OneClassSVM
+    kind : type
+        The estimator of Hinge that has the same problem.
+    estimator : estimator
         Hinge's or scikit-learn's, fitted or loaded from a file.
     X, y, sample_weight : array-like
         What it was fitted to.
-    **parameters : float
-        C, nu or epsilon of the problem, where they should not be taken from the estimator. Of a model that was
-        loaded from a file they are read off its coefficients by default.
-
-    Returns
-    -------
-    Certificates
-        Feasibility, violation and duality gap of every machine.
-
-    Raises
-    ------
-    ValueError
-        A support vector is not among the samples.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from hinge import OneClassSVM
-    >>> X, _ = load_iris(return_X_y=True)
-    >>> certify(OneClassSVM(nu=0.2).fit(X), X).proves(1e-3)
-    True
+    parameters : mapping
+        C, nu or epsilon of the problem, where they should not be taken from the estimator.
     """
-    kind = _KINDS.get(type(estimator).__name__)
-    if kind is None or not hasattr(estimator, "dual_coef_"):
-        raise TypeError(
-            f"a certificate needs a fitted SVC, NuSVC, SVR, NuSVR or OneClassSVM, got {type(estimator).__name__}"
-        )
+    if not hasattr(estimator, "dual_coef_"):
+        raise NotFittedError(f"this {type(estimator).__name__} is not fitted yet; there is nothing to prove")
     twin = _twin(kind, estimator)
     data = twin._training_data(X, y, sample_weight)
-    places = _places(estimator, data, X)
     coefficients = coefficients_of(estimator)
     rows = np.zeros((len(coefficients), data.X.shape[0]))
-    rows[:, places] = coefficients
-    if isinstance(estimator, KernelMachine) and not hasattr(estimator, "report_"):
+    rows[:, _places(estimator, data, X)] = coefficients
+    if type(estimator) is kind and not hasattr(estimator, "report_"):  # it comes from a file
         twin.set_params(**_implied(twin, data, rows, estimator, X))
     twin.set_params(**parameters)
     formulation = twin._formulation(data)
     tasks = formulation.tasks()
     if isinstance(formulation, NuClassification) and formulation.has_prices:
-        raise ValueError(
-            "class weights make nu infeasible: such machines are trained twice and cannot be certified"
-        )
+        raise ValueError("class weights make nu infeasible: such machines are trained twice, and not certified")
     gram = Gram(data.X, twin._kernel_of(data), precision="double", threads=thread_count(twin.n_jobs))
     found = []
     for task, row in zip(tasks, rows, strict=True):
         whole = len(task.samples) == gram.n
         part = gram if whole else gram.part(task.samples, threads=gram.team.size, cache_bytes=gram.cache_bytes)
         found.append(certificate(task.problem, part, _beta_of(task, row[task.samples])))
-    classes = getattr(estimator, "classes_", ())
-    names = machine_names(classes, getattr(twin, "multi_class", "ovo")) or [""]
-    prices = {name: float(getattr(twin, name)) for name in _PRICES if name in kind().get_params()}
-    if kind is NuSVR:
-        prices.pop("epsilon", None)
+    names = machine_names(getattr(estimator, "classes_", ()), getattr(twin, "multi_class", "ovo")) or [""]
+    prices = {name: float(value) for name in _PRICES if (value := twin.get_params().get(name)) is not None}
     return Certificates(found, names, prices)
 
 
@@ -140,7 +111,10 @@ def _beta_of(task: Task, coefficients: Vector) -> Vector:
     problem, n = task.problem, task.problem.n_samples
     if task.divide:
         total = float(np.abs(coefficients).sum())
-        return coefficients * (float(np.abs(problem.sums).sum()) / total if total > 0 else 1.0)
+        beta = coefficients * (float(np.abs(problem.sums).sum()) / total if total > 0 else 1.0)
+        slack = _AT_BOUND * (problem.hi - problem.lo)  # rounding of the division does not set a variable free
+        beta = np.where(problem.hi - beta <= slack, problem.hi, beta)
+        return np.where(beta - problem.lo <= slack, problem.lo, beta)
     if problem.n_variables == n:
         return coefficients
     up, down = np.maximum(coefficients, 0.0), np.minimum(coefficients, 0.0)
@@ -167,9 +141,7 @@ def _places(estimator: Any, data: TrainingData, X: Any) -> Index:
             raise ValueError(f"the machine was fitted to more than the {n} samples given")
         places = np.searchsorted(data.places, support)
         if (data.places[np.minimum(places, len(data.places) - 1)] != support).any():
-            raise ValueError(
-                "a support vector has the weight 0: pass the weights that the machine was fitted with"
-            )
+            raise ValueError("a support vector has the weight 0: pass the weights that the machine was fitted to")
         return np.asarray(places, np.int64)
     return _matched(estimator, vectors, data)
 
@@ -224,14 +196,15 @@ def _implied(twin: Any, data: TrainingData, rows: Vector, estimator: Any, X: Any
     """Return C, ν and ε as the coefficients tell them: the largest are at their bound."""
     sizes = np.abs(rows) / data.weights
     bound = float(sizes.max(initial=0.0)) or 1.0
-    if isinstance(twin, OneClassSVM):
+    known = twin.get_params()
+    if "C" not in known and not hasattr(estimator, "classes_"):
         return {"nu": min(float(rows.sum() / data.weights.sum()), 1.0)}
-    if isinstance(twin, NuSVC):
+    if "C" not in known:
         members = np.isin(np.asarray(data.y), estimator.classes_[:2])
         return {"nu": min(float(sizes[0].sum() / sizes[0].max() / members.sum()), 1.0)}
-    if isinstance(twin, NuSVR):
+    if "nu" in known:
         return {"C": bound, "nu": min(float(np.abs(rows).sum() / (bound * data.weights.sum())), 1.0)}
-    if isinstance(twin, SVR):
+    if "epsilon" in known:
         is_free = (sizes[0] > 0) & (sizes[0] < (1 - _AT_BOUND) * bound)
         errors = np.abs(np.asarray(data.y) - estimator.predict(X)[data.places])
         if not is_free.any():
