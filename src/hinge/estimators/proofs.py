@@ -209,8 +209,18 @@ def _implied(twin: Any, data: TrainingData, rows: Vector, estimator: Any, X: Any
         errors = np.abs(np.asarray(data.y) - estimator.predict(X)[data.places])
         if not is_free.any():
             raise ValueError("no support vector tells the width of the tube: pass epsilon=")
-        return {"C": bound, "epsilon": float(np.median(errors[is_free]))}
+        return {"C": bound, "epsilon": _simplest(errors[is_free])}
     return {"C": bound, "class_weight": _implied_weights(estimator, data, sizes, bound)}
+
+
+def _simplest(values: Vector) -> float:
+    """Return the number of fewest digits that lies among the values: they differ by the tolerance of a fit."""
+    middle = float(np.median(values))
+    for digits in range(1, 17):
+        rounded = float(f"{middle:.{digits}g}")
+        if values.min() <= rounded <= values.max():
+            return rounded
+    return middle
 
 
 def _implied_weights(estimator: Any, data: TrainingData, sizes: Vector, bound: float) -> dict[Any, float]:

@@ -16,6 +16,10 @@ _HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++", "oo")
 # Free support vectors lie on the margin, but for the tolerance of the fit.
 _ON_THE_MARGIN = 2e-3
 
+# Few values that are far from all others do not squeeze these: a range has this share of them and some room.
+_MOST_OF_THEM = 0.005
+_ROOM = 0.5
+
 # Classes beyond which their shares of a bar cannot be told apart.
 _MOST_CLASSES = 7
 
@@ -102,7 +106,7 @@ class Margins(Display):
     @classmethod
     def _of_errors(cls, subject: Subject, values: Vector) -> Self:
         marks, said = {}, f"median of |error| {np.median(np.abs(values)):.3g}"
-        if not hasattr(subject.machine, "nu"):
+        if not hasattr(subject.machine, "nu") and subject.machine.epsilon is not None:
             width = float(subject.machine.epsilon)
             marks, outside = {f"tube, ±{width:g}": [-width, width]}, float(np.mean(np.abs(values) > width))
             said = f"{said}, {outside:.1%} outside of the tube"
@@ -119,10 +123,12 @@ class Margins(Display):
             Where to; by default a new figure.
         """
         ax = self._begin(ax)
-        edges = np.histogram_bin_edges(self.values, bins=bins)
-        names = list(self.groups)
+        low, high = _range(self.values)
+        edges = np.linspace(low, high, bins + 1)
+        beyond = int(np.count_nonzero((self.values < low) | (self.values > high)))
+        names, shown = list(self.groups), [np.clip(values, low, high) for values in self.groups.values()]
         drawn = ax.hist(
-            list(self.groups.values()), bins=edges, stacked=True, label=names if any(names) else None,
+            shown, bins=edges, stacked=True, label=names if any(names) else None,
             color=[colour_of(k) for k in range(len(names))], edgecolor="white", linewidth=0.3,
         )[2]  # fmt: skip
         for k, bars in enumerate(drawn if len(names) > 1 else []):
@@ -131,7 +137,18 @@ class Margins(Display):
         for line, (name, places) in zip(("-", "--"), self.marks.items(), strict=False):
             for k, place in enumerate(places):
                 ax.axvline(place, color=INK, linestyle=line, linewidth=1.1, label=None if k else name)
-        ax.set(xlabel=self.label, ylabel="samples")
+        lost = f"; {beyond} beyond the axis are in its last bars" if beyond else ""
+        ax.set(xlabel=self.label + lost, ylabel="samples")
         ax.set_title(self.title, fontsize=10, loc="left")
         legend_beside(ax)
         return self
+
+
+def _range(values: Vector) -> tuple[float, float]:
+    """Return what the axis spans: all values, unless a few are far from the others."""
+    low, high = float(values.min()), float(values.max())
+    first, last = np.quantile(values, [_MOST_OF_THEM, 1 - _MOST_OF_THEM])
+    room = _ROOM * float(last - first)
+    if room > 0:
+        low, high = max(low, float(first) - room), min(high, float(last) + room)
+    return (low, high) if low < high else (low - 0.5, high + 0.5)

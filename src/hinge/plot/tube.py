@@ -123,7 +123,7 @@ class RegressionTube(Display):
 def _half_width(machine: Any, residuals: Vector, strengths: Vector | None) -> float | None:
     """Return ε, or what ν-SVR has chosen: its free support vectors lie on the edge of the tube."""
     if not hasattr(machine, "nu"):
-        return float(machine.epsilon)
+        return None if machine.epsilon is None else float(machine.epsilon)
     if strengths is None:
         return None
     is_free = (strengths > 0) & (strengths < (1 - 1e-9) * float(machine.C))
