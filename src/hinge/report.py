@@ -15,7 +15,17 @@ from hinge.trace import Trace
 
 
 class Status(StrEnum):
-    """How a run ended. Only ``converged`` is success."""
+    """How a run ended. Only ``converged`` is success.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from hinge import SVC, Status
+    >>> SVC().fit(*make_moons(50)).report_.status is Status.CONVERGED
+    True
+    >>> Status.STALLED == "stalled"
+    True
+    """
 
     CONVERGED = "converged"
     """The violation, rounding errors included, is at most the tolerance (or the gap at most its own)."""
@@ -265,6 +275,15 @@ class Solution:
         The intercept of each group.
     report : Report
         How the run went.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge import Gram, Kernel, solve
+    >>> from hinge.dual.formulations import one_class
+    >>> solution = solve(one_class(4, nu=0.5), Gram(np.eye(4), Kernel("linear")))
+    >>> solution.beta.sum().round(9), str(solution.report.status)
+    (np.float64(2.0), 'converged')
     """
 
     beta: Vector

@@ -94,6 +94,15 @@ class Progress:
         Time since the start.
     n_active : int
         Samples being worked on; shrinking makes them fewer than all.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from hinge import SVC
+    >>> seen = []
+    >>> machine = SVC(callback=lambda progress: seen.append(progress.violation)).fit(*make_moons(50))
+    >>> len(seen) > 0
+    True
     """
 
     iterations: int
@@ -113,6 +122,8 @@ class Sizes:
 
     Parameters
     ----------
+    one_pass : int
+        A problem of up to so many variables, whose matrix is in memory, is solved in one compiled pass.
     one_set : int
         A problem of up to so many variables is one working set: its whole matrix is cheaper than a second choice.
     smallest_set, largest_set : int
@@ -128,6 +139,7 @@ class Sizes:
     50
     """
 
+    one_pass: int = 1000
     one_set: int = 2000
     smallest_set: int = 512
     largest_set: int = 4096

@@ -283,7 +283,7 @@ REPORT = Command(
     ("model_file", "data_file"),
     """
 The page is one file with its pictures inside, and loads nothing from elsewhere. Where data_file is what the
-model was trained on, the page proves that it is optimal, for the C, nu and epsilon that its coefficients imply.
+model was trained on, the page proves that it is optimal for the C, nu and epsilon that its coefficients tell.
 The pictures need matplotlib: pip install 'hinge-svm[plot]'.
 
 example:

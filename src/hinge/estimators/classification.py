@@ -189,7 +189,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
 
     @property
     def probA_(self) -> Vector:  # noqa: N802
-        """Slopes of the sigmoids, one a machine: P = 1 / (1 + exp(probA_ f + probB_)) (LIBSVM's signs)."""
+        """Slopes of the sigmoids, one a machine: ``P = 1 / (1 + exp(probA_ f + probB_))`` (LIBSVM's signs)."""
         return self._published_sigmoids()[0]
 
     @property

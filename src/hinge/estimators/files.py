@@ -106,6 +106,21 @@ def load_model(path: str | os.PathLike[str] | BinaryIO, *, n_features: int | Non
     -----
     Classes are sorted, so a tie of votes between three or more classes goes to the smallest label, and not to
     the first of the file; with probabilities `predict` answers the most probable class, as ``svm-predict -b 1``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import make_moons
+    >>> from hinge import SVC
+    >>> from hinge.estimators import load_model, save_model
+    >>> X, y = make_moons(50)
+    >>> machine = SVC().fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(machine, Path(folder) / "moons.model", digits=17)
+    ...     same = load_model(Path(folder) / "moons.model")
+    >>> bool((same.predict(X) == machine.predict(X)).all())
+    True
     """
     model = read_libsvm_model(path)
     name = os.fspath(path) if isinstance(path, str | os.PathLike) else ""

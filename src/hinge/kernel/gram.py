@@ -58,9 +58,9 @@ class Gram:
     diagonal : array of float64
         k(x, x) of every sample.
     lengths : array of float64
-        √|k(x, x)|: by how much a step of a sample's coefficient moves the weight vector.
+        ``√|k(x, x)|``: by how much a step of a sample's coefficient moves the weight vector.
     magnitude : float
-        The largest |k(x, x)|.
+        The largest ``|k(x, x)|``.
     storage : str
         What a report calls the storage of the samples.
     cost : float
@@ -274,6 +274,11 @@ class Gram:
         if index is not None:
             places = index if places is None else places[index]
         return source.rounding(coefficients, sharp, places)
+
+    def error_terms(self) -> tuple[Vector, float, bool]:
+        """Return what `rounding` follows from, for compiled code: `Source.error_terms`."""
+        source, places = self._sharpest
+        return source.error_terms(places)
 
     def closer_rounding(self, coefficients: Vector, rows: Index) -> Vector:
         """As `rounding`, of the samples ``rows``, from kernel values themselves where that says more."""

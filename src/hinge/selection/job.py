@@ -47,6 +47,17 @@ class Job:
         Whether training folds are scored too.
     error_score : float or "raise"
         Score of a fold whose fit or scorer fails.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge import SVC
+    >>> from hinge.selection import Job, evaluate_unit, plan
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 1, 1])
+    >>> job = Job(SVC(), X, y, splits=[(np.array([0, 3]), np.array([1, 2]))], scorer=None)
+    >>> (unit,) = plan(job.estimator, [{"C": 1.0}, {"C": 10.0}])
+    >>> [cell.test_scores["score"] for cell in evaluate_unit(job, unit)]
+    [[1.0], [1.0]]
     """
 
     estimator: KernelMachine
@@ -87,6 +98,14 @@ class Unit:
         Parameters of each.
     indices : tuple of int
         Their places in the list that was planned.
+
+    Examples
+    --------
+    >>> from hinge import SVC
+    >>> from hinge.selection import plan
+    >>> (unit,) = plan(SVC(), [{"C": 10.0}, {"C": 1.0}])
+    >>> unit.candidates
+    ({'C': 1.0}, {'C': 10.0})
     """
 
     candidates: tuple[dict[str, Any], ...]
@@ -114,6 +133,15 @@ class Cell:
         Why a fold's fit failed.
     is_shared : bool
         Whether every kernel value was computed once; False where the matrix did not fit into memory.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from hinge import SVC
+    >>> from hinge.selection import GridSearch
+    >>> search = GridSearch(SVC(), {"C": [1.0, 10.0]}).fit(*make_moons(60, noise=0.1, random_state=0))
+    >>> sorted(search.cv_results_)[:2]      # made from one cell for each candidate
+    ['mean_fit_time', 'mean_score_time']
     """
 
     index: int

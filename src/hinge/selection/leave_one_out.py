@@ -62,6 +62,15 @@ class LeaveOneOut:
         How many machines had to be solved anew.
     violation : float
         The largest violation of all of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge import SVC
+    >>> from hinge.selection import leave_one_out
+    >>> left = leave_one_out(SVC(C=10.0), np.array([[0.0], [1.0], [5.0], [6.0]]), [0, 0, 1, 1])
+    >>> left.error, left.predictions
+    (0.0, array([0, 0, 1, 1]))
     """
 
     predictions: NDArray[Any]

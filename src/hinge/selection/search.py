@@ -27,7 +27,24 @@ logger = logging.getLogger("hinge")
 
 
 class Checkpoint(Protocol):
-    """Somewhere to keep the cells of a search, so that a search that was broken off goes on where it was."""
+    """Somewhere to keep the cells of a search, so that a search that was broken off goes on where it was.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from hinge import SVC
+    >>> class Notebook:
+    ...     def __init__(self):
+    ...         self.cells = {}
+    ...     def known(self, params):
+    ...         return self.cells.get(tuple(params.items()))
+    ...     def store(self, cell):
+    ...         self.cells[tuple(cell.params.items())] = cell
+    >>> notebook = Notebook()
+    >>> search = GridSearch(SVC(), {"C": [1.0, 10.0]}, checkpoint=notebook).fit(*make_moons(60))
+    >>> len(notebook.cells)
+    2
+    """
 
     def known(self, params: Mapping[str, Any]) -> Cell | None:
         """Return the cell of these parameters, if it was kept."""

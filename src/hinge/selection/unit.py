@@ -68,6 +68,17 @@ def evaluate_unit(
     ------
     Cancelled
         Somebody asked to stop; see `hinge.runtime.interrupt`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge import SVC
+    >>> from hinge.selection import Job, evaluate_unit, plan
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 1, 1])
+    >>> job = Job(SVC(), X, y, splits=[(np.array([0, 3]), np.array([1, 2]))], scorer=None)
+    >>> (unit,) = plan(job.estimator, [{"C": 1.0}])
+    >>> evaluate_unit(job, unit)[0].test_scores
+    {'score': [1.0]}
     """
     shop = job.shared(Workshop)
     machines, errors = _machines(job.estimator, unit.candidates)

@@ -16,7 +16,7 @@ from hinge.kernel.gram import Gram
 from hinge.report import Report, Solution, Status
 from hinge.runtime.interrupt import Cancelled, requested
 from hinge.runtime.threads import blas_on_one_thread
-from hinge.settings import RULES
+from hinge.settings import RULES, Settings
 from hinge.solvers.exactness import error_of, is_exact, refresh, sharper, verdict
 from hinge.solvers.guard import Guard, may_be_above
 from hinge.solvers.run import GRACE_SECONDS, Run, Stop
@@ -26,8 +26,17 @@ from hinge.solvers.state import State
 Method = Callable[[State, float, Run], None]
 
 
-def conduct(problem: DualProblem, gram: Gram, run: Run, method: Method) -> tuple[State, Status]:
-    """Start where the settings say, let ``method`` move the state until it is optimal, and catch whatever ends it.
+def start_of(problem: DualProblem, gram: Gram, settings: Settings) -> Vector:
+    """Return the feasible point where the settings say that a run begins."""
+    if problem.n_samples != gram.n:
+        raise ValueError(f"the problem has {problem.n_samples} samples, the Gram matrix {gram.n}")
+    return problem.start.copy() if settings.start is None else problem.near(settings.start)
+
+
+def conduct(
+    problem: DualProblem, gram: Gram, run: Run, method: Method, beta: Vector | None = None
+) -> tuple[State, Status]:
+    """Let ``method`` move a state until it is optimal, and catch whatever ends it.
 
     Parameters
     ----------
@@ -39,6 +48,8 @@ def conduct(problem: DualProblem, gram: Gram, run: Run, method: Method) -> tuple
         Clock and limits.
     method : callable
         Moves a state until its violation, as far as its residual tells, is at most a tolerance.
+    beta : array, optional
+        A feasible point to begin at; by default `start_of` the settings.
 
     Returns
     -------
@@ -47,10 +58,7 @@ def conduct(problem: DualProblem, gram: Gram, run: Run, method: Method) -> tuple
         raise the objective but for rounding; where that may have taken the point above a better one, the start
         included, it is the lowest between the two.
     """
-    if problem.n_samples != gram.n:
-        raise ValueError(f"the problem has {problem.n_samples} samples, the Gram matrix {gram.n}")
-    start = run.settings.start
-    beta = problem.start if start is None else problem.near(start)
+    beta = start_of(problem, gram, run.settings) if beta is None else beta
     state = State(problem, gram, beta.copy(), problem.v.copy(), is_stale=bool(beta.any()))
     guard = Guard(run.settings.tol)
     run.whole = state

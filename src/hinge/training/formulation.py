@@ -125,7 +125,15 @@ class Classification(Formulation):
 
     def tasks(self) -> Tasks:
         """Return a task for each pair of classes, or for each class."""
-        return Tasks(self.data.sizes(self._duels), self._task)
+        return Tasks(self.data.sizes(self._duels), self._task, self._together)
+
+    def _together(self) -> tuple[Index, DualProblem]:
+        """Return the samples of all tasks, one after the other, and the problem of all their variables."""
+        members = np.concatenate([self.data.members(duel) for duel in self._duels])
+        positive = np.fromiter((duel.positive for duel in self._duels), np.int64, len(self._duels))
+        codes = self.strata[members]
+        signs = np.where(codes == np.repeat(positive, self.data.sizes(self._duels)), 1.0, -1.0)
+        return members, self._problem(signs, self.data.weights[members] * self.class_weights[codes])
 
     def _task(self, k: int, held_out: NDArray[np.bool_] | None = None) -> Task:
         """Return the task of machine k; samples of it that are held out weigh nothing."""
@@ -187,7 +195,7 @@ class NuClassification(Classification):
 
     def tasks(self) -> Tasks:
         """Return the tasks, or raise if no pair of classes allows this ν."""
-        tasks = super().tasks()
+        tasks = Tasks(self.data.sizes(self._duels), self._task)  # each with sums of its own
         tasks.prepare()  # which finds out what ν the pairs allow
         if len(self._limits) == len(tasks):
             raise InfeasibleNuError(
