@@ -94,6 +94,12 @@ class Progress:
         Time since the start.
     n_active : int
         Samples being worked on; shrinking makes them fewer than all.
+    known : float
+        Violation on all samples, when it was last known.
+    tol : float
+        The tolerance.
+    phase : str
+        What is being done: "a quarter first", "samples near the margin" or "all samples".
 
     Examples
     --------
@@ -111,6 +117,9 @@ class Progress:
     objective: float
     seconds: float
     n_active: int
+    known: float = float("nan")
+    tol: float = float("nan")
+    phase: str = ""
 
 
 @dataclass(frozen=True)

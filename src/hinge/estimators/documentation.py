@@ -42,7 +42,9 @@ cache_size : "auto" or float, default="auto"
     polished ones agree to rounding.""",
     "verbose": """\
 verbose : bool or int, default=False
-    Show a progress bar on a terminal; elsewhere log to the logger ``"hinge"`` at level INFO.
+    Show a progress bar on a terminal: how far the violation on all samples has come from its start to ``tol``, on
+    a scale of logarithms. Elsewhere a line on standard error every few seconds, in notebooks one that is updated,
+    and lines in the logger ``"hinge"`` at level INFO.
 max_iter : int, default=-1
     Most steps of each machine; -1 for the larger of ten million and a hundred per variable.""",
     "random_state": """\

@@ -74,6 +74,8 @@ class Run:
         self.effort = Effort()
         self.whole: State | None = None
         self.nest: list[Part] = []
+        self.known = float("nan")
+        self.phase = ""
         self.recorder = Recorder(settings.trace) if settings.trace is not None else None
         self._interrupt = interrupt.current()
         default = max(_MIN_DEFAULT_STEPS, _DEFAULT_STEPS_PER_VARIABLE * problem.n_variables)
@@ -108,6 +110,11 @@ class Run:
         """Remember the size of the largest working set."""
         self.largest_set = max(self.largest_set, size)
 
+    def note_violation(self, state: State, violation: float | None = None) -> None:
+        """Remember the violation where the state is that of all samples."""
+        if not self.nest:
+            self.known = state.violation() if violation is None else violation
+
     def note_lagging(self, n_lagging: int) -> None:
         """Remember the most samples that lagged behind at one time."""
         self.most_lagging = max(self.most_lagging, n_lagging)
@@ -139,9 +146,12 @@ class Run:
         if self.recorder is not None and self.whole is not None:
             place = Place(state, beta, n_active, self.nest, self.iterations)
             self.recorder.observe(self.whole, place)
+        if not self.nest:
+            self.known = violation
         if self.settings.callback is not None:
             figures = (self.iterations, self.outer_steps, violation, self.objective, self.seconds, n_active)
-            if self.settings.callback(Progress(*figures)):
+            phase = self.phase or ("samples near the margin" if self.nest else "all samples")
+            if self.settings.callback(Progress(*figures, self.known, self.settings.tol, phase)):
                 raise Stop(Status.INTERRUPTED)
         if self.must_stop():
             raise Stop(self.why_stopped())

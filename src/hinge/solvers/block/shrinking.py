@@ -150,6 +150,7 @@ def shrinking_block(state: State, tol: float, run: Run) -> None:
     let_lag(state)
     reached = 0.0  # by the last active set
     while (violation := state.violation()) > tol and not run.gap_is_reached(state):
+        run.note_violation(state, violation)
         active = near_margin(state, policy)
         is_small = len(active) * state.problem.n_variables <= one_set * state.gram.n
         is_right = is_small or violation <= reached
@@ -213,8 +214,11 @@ def _solve_subset_first(state: State, tol: float, run: Run) -> None:
         return
     subset = np.sort(np.random.default_rng(n).choice(n, size, replace=False))
     scale = float(np.abs(state.problem.v).mean())
+    run.note_violation(state)
+    run.phase = "a quarter first" if not run.nest else run.phase
     with ActiveSet(state, subset, run) as chosen:
         shrinking_block(chosen.part, max(tol, _SUBSET_TOL * scale), run)
+    run.phase = "" if not run.nest else run.phase
 
 
 def near_margin(state: State, policy: Policy) -> Index:
