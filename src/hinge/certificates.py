@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
+from typing import Any, Self
 
 import numpy as np
 
@@ -60,6 +62,97 @@ class Certificate:
     primal: float
     gap: float
     multipliers: Vector
+
+
+class Certificates(tuple[Certificate, ...]):
+    """What a fitted estimator proves: a certificate for each of its machines, and the worst of them together.
+
+    Parameters
+    ----------
+    certificates : iterable of Certificate
+        One a machine.
+    names : sequence of str
+        Which classes each machine tells apart; "" where there are none.
+    parameters : mapping
+        The parameters of the problem that it was certified for: C, ν, ε.
+    """
+
+    names: Sequence[str]
+    parameters: Mapping[str, Any]
+
+    def __new__(
+        cls, certificates: Iterable[Certificate], names: Sequence[str], parameters: Mapping[str, Any]
+    ) -> Self:
+        made = super().__new__(cls, certificates)
+        made.names, made.parameters = list(names), dict(parameters)
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (tuple(self), self.names, self.parameters)
+
+    @property
+    def violation(self) -> float:
+        """The largest violation of any machine."""
+        return max(one.violation for one in self)
+
+    @property
+    def rounding(self) -> float:
+        """The largest bound on how much larger a true violation may be."""
+        return max(one.rounding for one in self)
+
+    @property
+    def box_error(self) -> float:
+        """The largest distance outside of a box."""
+        return max(one.box_error for one in self)
+
+    @property
+    def sum_error(self) -> float:
+        """The largest deviation of a sum."""
+        return max(one.sum_error for one in self)
+
+    @property
+    def gap(self) -> float:
+        """The duality gaps, summed up."""
+        return fsum(one.gap for one in self)
+
+    @property
+    def objective(self) -> float:
+        """The objectives, summed up."""
+        return fsum(one.objective for one in self)
+
+    def proves(self, tol: float) -> bool:
+        """Whether every machine is optimal to within a tolerance, rounding errors included.
+
+        Parameters
+        ----------
+        tol : float
+            Largest violation allowed; constraints may fail by as much relative to the largest coefficient.
+        """
+        return self.violation + self.rounding <= tol and max(self.box_error, self.sum_error) <= tol
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return name, violation, gap and objective of each machine, as text."""
+        return [
+            (name, f"{one.violation:.3g}", f"{one.gap:.3g}", f"{one.objective:.8g}")
+            for name, one in zip(self.names, self, strict=True)
+        ]
+
+    def __str__(self) -> str:
+        known = ", ".join(f"{name} = {value:.6g}" for name, value in self.parameters.items())
+        lines = [
+            ("problem", known),
+            ("violation", f"{self.violation:.3g}, rounding at most {self.rounding:.1e}"),
+            ("duality gap", f"{self.gap:.3g}"),
+            ("objective", f"{self.objective:.8g}"),
+            ("constraints", f"box within {self.box_error:.1e}, sums within {self.sum_error:.1e}"),
+        ]
+        if len(self) > 1:
+            lines.append(("machines", f"{len(self)}; the worst is {self.names[self._worst]}"))
+        return "\n".join(f"{name:<11}  {value}" for name, value in lines)
+
+    @property
+    def _worst(self) -> int:
+        return int(np.argmax([one.violation for one in self]))
 
 
 def certificate(problem: DualProblem, gram: Gram, beta: Vector) -> Certificate:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from math import nan
-from typing import Any
+from html import escape
+from itertools import combinations
+from math import isnan, nan
+from typing import Any, Self
 
 from hinge.arrays import Vector
+from hinge.trace import Trace
 
 
 class Status(StrEnum):
@@ -93,6 +97,8 @@ class Report:
     fewest_active, most_lagging : int
         Samples worked on at a time, where fewest were; samples whose residual was left behind at one time, because
         they were provably out of reach, where most were. Of several machines: the fewest and the most of any.
+    trace : Trace or None
+        The course of the run, where it was asked for; of several machines that of the one that took longest.
     """
 
     status: Status
@@ -119,6 +125,7 @@ class Report:
     largest_set: int = 0
     fewest_active: int = 0
     most_lagging: int = 0
+    trace: Trace | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.message:
@@ -135,7 +142,130 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures as a plain dictionary, ready for JSON."""
-        return {**asdict(self), "status": str(self.status)}
+        figures = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "trace"}
+        course = {} if self.trace is None else {"trace": self.trace.as_dict()}
+        return {**figures, "status": str(self.status), **course}
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Return what a person wants to know first: names and values."""
+        doubt = f", rounding at most {self.rounding:.1e}" if self.rounding > 0 else ""
+        work = f"{self.iterations:,} steps in {self.outer_steps:,} rounds"
+        if self.kernel_evaluations:
+            work += f", {self.kernel_evaluations:,} kernel values"
+        rows = [
+            ("status", f"{self.status}: {self.message}"),
+            ("violation", f"{_number(self.violation)}{doubt}"),
+            ("objective", f"{self.objective:.8g}, duality gap {_number(self.gap)}"),
+            ("support vectors", f"{self.n_support:,}, of which {self.n_bounded:,} are at their bound"),
+            ("solver", self.solver if self.rule in ("none", "") else f"{self.solver} ({self.rule})"),
+            ("because", self.reason),
+            ("kernel values", f"{self.precision} precision, {self.storage}" if self.storage else ""),
+            ("work", work),
+            ("seconds", f"{self.seconds:.3g}"),
+            ("trace", "" if self.trace is None else f"{len(self.trace)} points"),
+        ]
+        return [(name, value) for name, value in rows if value]
+
+    def row(self) -> tuple[str, ...]:
+        """Return status, violation, support vectors, steps and seconds, for a table of many."""
+        counts = f"{self.n_support:,}", f"{self.iterations:,}"
+        return str(self.status), _number(self.violation), *counts, f"{self.seconds:.3g}"
+
+    def __str__(self) -> str:
+        rows = self.rows()
+        width = max(len(name) for name, _ in rows)
+        return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+
+    def _repr_html_(self) -> str:
+        return html_table([], self.rows())
+
+
+class Reports(tuple[Report, ...]):
+    """The reports of all machines of a fit, which know whose they are.
+
+    Parameters
+    ----------
+    reports : iterable of Report
+        One a machine.
+    classes : sequence
+        The classes, sorted; empty where there are none.
+    scheme : {"ovo", "ovr"}
+        A machine for each pair of classes, or one for each class against the rest.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hinge import SVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> machine = SVC().fit(X, load_iris().target_names[y])
+    >>> machine.reports_.names
+    ['setosa against versicolor', 'setosa against virginica', 'versicolor against virginica']
+    """
+
+    classes: Sequence[Any]
+    scheme: str
+
+    def __new__(cls, reports: Iterable[Report], classes: Sequence[Any] = (), scheme: str = "ovo") -> Self:
+        made = super().__new__(cls, reports)
+        made.classes, made.scheme = classes, scheme
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Reports, (tuple(self), self.classes, self.scheme)
+
+    @property
+    def names(self) -> list[str]:
+        """Whose each report is: the class where the machine is positive, and the one where it is negative."""
+        return machine_names(self.classes, self.scheme) or [""] * len(self)
+
+    def _table(self) -> tuple[list[str], list[tuple[str, ...]]]:
+        head = ["machine", "status", "violation", "support vectors", "steps", "seconds"]
+        return head, [(name, *report.row()) for name, report in zip(self.names, self, strict=True)]
+
+    def __str__(self) -> str:
+        head, rows = self._table()
+        widths = [max(len(row[k]) for row in (head, *rows)) for k in range(len(head))]
+        lines = (
+            "  ".join(f"{cell:<{width}}" if k < 2 else f"{cell:>{width}}" for k, (cell, width) in enumerate(pairs))
+            for pairs in (zip(row, widths, strict=True) for row in (head, *rows))
+        )
+        return "\n".join(line.rstrip() for line in lines)
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._table())
+
+
+def machine_names(classes: Sequence[Any], scheme: str = "ovo") -> list[str]:
+    """Return what the machines of a classifier tell apart, the class where each is positive first.
+
+    Examples
+    --------
+    >>> machine_names(["a", "b", "c"], "ovr")
+    ['a against the rest', 'b against the rest', 'c against the rest']
+    """
+    labels = [str(label) for label in classes]
+    if len(labels) == 2:
+        return [f"{labels[1]} against {labels[0]}"]
+    if scheme == "ovr":
+        return [f"{label} against the rest" for label in labels]
+    return [f"{first} against {second}" for first, second in combinations(labels, 2)]
+
+
+def html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table in HTML; the first cell of a row is its heading."""
+    top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
+    body = "".join(
+        f"<tr><th style='text-align:left'>{escape(name)}</th>"
+        + "".join(f"<td style='text-align:left'>{escape(cell)}</td>" for cell in cells)
+        + "</tr>"
+        for name, *cells in rows
+    )
+    above = f"<thead><tr>{top}</tr></thead>" if head else ""
+    return f"<table>{above}<tbody>{body}</tbody></table>"
+
+
+def _number(value: float) -> str:
+    return "unknown" if isnan(value) else f"{value:.3g}"
 
 
 @dataclass(frozen=True, eq=False)

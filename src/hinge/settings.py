@@ -8,6 +8,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from hinge.trace import Tracing
+
 Solver = Literal["auto", "block", "smo", "proximal", "descent"]
 
 
@@ -92,6 +94,12 @@ class Progress:
         Time since the start.
     n_active : int
         Samples being worked on; shrinking makes them fewer than all.
+    known : float
+        Violation on all samples, when it was last known.
+    tol : float
+        The tolerance.
+    phase : str
+        What is being done: "a quarter first", "samples near the margin" or "all samples".
 
     Examples
     --------
@@ -109,6 +117,9 @@ class Progress:
     objective: float
     seconds: float
     n_active: int
+    known: float = float("nan")
+    tol: float = float("nan")
+    phase: str = ""
 
 
 @dataclass(frozen=True)
@@ -180,6 +191,8 @@ class Settings:
         β to start from; it is made feasible, variables at their bounds staying there as far as possible.
     sizes : Sizes
         How large a problem must be for working sets, active sets and subsets of it to be chosen.
+    trace : Tracing, optional
+        Record the course of the run in ``report.trace``.
 
     Examples
     --------
@@ -197,6 +210,7 @@ class Settings:
     callback: Callable[[Progress], Any] | None = None
     start: Any = None
     sizes: Sizes = Sizes()
+    trace: Tracing | None = None
 
     def __post_init__(self) -> None:
         for name, choices in (("solver", get_args(Solver)), ("rule", RULES)):

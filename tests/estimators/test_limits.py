@@ -223,12 +223,12 @@ def test_progress_bar():
     text = io.StringIO()
     bar = BarListener(Console(file=text, force_terminal=True, width=100))
     bar.begin(0, 3)
-    bar.step(FitProgress(1000, 1, 0.25, -1.0, 0.1, 50))
+    bar.step(FitProgress(1000, 1, 0.25, -1.0, 0.1, 50, 2.0, 1e-3, "all samples", n_machines=3))
     bar.end(0, SVC().fit(X, Y).report_)
     bar._bar.refresh()
     bar.close()
-    assert "training" in text.getvalue()
-    assert "violation 2.50e-01" in text.getvalue()
+    assert "33%" in text.getvalue()  # one of three machines is done
+    assert "0 of 3 machines, all samples, violation 2.0e+00" in text.getvalue()
 
 
 def test_log_lines(caplog, monkeypatch):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from hinge import Gram, Kernel, Settings, lab
+from hinge import Gram, Kernel, Settings, Tracing, lab
 from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc
 from hinge.lab.algorithms import interior_point
 from hinge.lab.registry import PRODUCTION
@@ -56,10 +56,10 @@ def test_solution_is_feasible_optimal_and_as_good_as_the_reference(name, formula
     gram = case.gram(cache_bytes=data.draw(st.sampled_from((None, few_rows))))
     tol = TOLERANCES.get(name, 1e-6)
     traced = lab.get(name).solve(case.problem, gram, Settings(tol=tol, time_limit=100))
-    assert_solved(traced.solution, case.problem, case.K, tol)
+    assert_solved(traced, case.problem, case.K, tol)
     best = objective(minimise(case.K, case.problem), case.K, case.problem)
-    reached = objective(traced.solution.beta, case.K, case.problem)
-    assert reached == pytest.approx(best, rel=1e-6, abs=tol * max(1.0, np.abs(traced.solution.beta).sum()))
+    reached = objective(traced.beta, case.K, case.problem)
+    assert reached == pytest.approx(best, rel=1e-6, abs=tol * max(1.0, np.abs(traced.beta).sum()))
 
 
 @pytest.mark.parametrize("name", lab.ALGORITHMS)
@@ -68,8 +68,8 @@ def test_solution_is_feasible_optimal_and_as_good_as_the_reference(name, formula
 def test_report_and_trace_describe_the_run(name, data):
     bounded = [formulation for formulation in COVERED[name] if formulation != "hard_margin"]
     case = data.draw(cases(formulations=bounded, kernels=("rbf", "laplacian")))
-    traced = lab.get(name).solve(case.problem, case.gram(), Settings(tol=1e-3, time_limit=100))
-    report, beta, trace = traced.solution.report, traced.solution.beta, traced.trace
+    traced = lab.get(name).solve(case.problem, case.gram(), Settings(tol=1e-3, time_limit=100, trace=Tracing()))
+    report, beta, trace = traced.report, traced.beta, traced.report.trace
     slack = rounding(beta, case.K, case.problem)
     assert report.objective == pytest.approx(objective(beta, case.K, case.problem), rel=1e-7, abs=1e-9)
     assert report.violation == pytest.approx(violation(beta, case.K, case.problem), abs=1e-5 + slack)
@@ -110,7 +110,7 @@ FOUR_LABELS = np.array([-1, -1, 1, 1])
 def test_four_points_on_a_line(name):
     """The margin lies between 1 and 2: w = 2, b = −3, and only the two points beside it carry weight."""
     gram = Gram(FOUR_POINTS, Kernel("linear"))
-    solution = lab.get(name).solve(c_svc(FOUR_LABELS, C=10.0), gram, Settings(tol=1e-6)).solution
+    solution = lab.get(name).solve(c_svc(FOUR_LABELS, C=10.0), gram, Settings(tol=1e-6))
     assert solution.beta == pytest.approx([0, -2, 2, 0], abs=1e-5)
     assert solution.multipliers == pytest.approx([-3], abs=1e-5)
     assert solution.report.objective == pytest.approx(-2)
@@ -122,7 +122,7 @@ def test_four_points_without_threshold(name):
     """The points 0 and 1 would need w < 0: both are at their bound. The point 2 makes w = ½: 2 β₂ − 10 = ½."""
     gram = Gram(FOUR_POINTS, Kernel("linear"))
     problem = c_svc(FOUR_LABELS, C=10.0, fit_intercept=False)
-    solution = lab.get(name).solve(problem, gram, Settings(tol=1e-6)).solution
+    solution = lab.get(name).solve(problem, gram, Settings(tol=1e-6))
     assert solution.beta == pytest.approx([-10, -10, 5.25, 0], abs=1e-5)
     assert len(solution.multipliers) == 0
 
@@ -133,7 +133,7 @@ def test_twins_of_both_classes_meet_their_bounds(name):
     X = np.array([[1.0], [1.0]])
     fit_intercept = name != "platt-fixed-threshold"
     problem = c_svc([1, -1], C=3.0, fit_intercept=fit_intercept)
-    solution = lab.get(name).solve(problem, Gram(X, Kernel("rbf", gamma=1.0))).solution
+    solution = lab.get(name).solve(problem, Gram(X, Kernel("rbf", gamma=1.0)))
     assert solution.beta == pytest.approx([3, -3], abs=1e-3)
     assert solution.report.converged
 
@@ -157,7 +157,7 @@ def test_limits_return_a_feasible_point(name, moons):
     X, y = moons
     problem = moons_problem(name, y)
     for limit, status in (({"max_iter": 1}, "iteration_limit"), ({"time_limit": 1e-9}, "time_limit")):
-        solution = lab.get(name).solve(problem, Gram(X, Kernel("rbf", gamma=1.0)), Settings(**limit)).solution
+        solution = lab.get(name).solve(problem, Gram(X, Kernel("rbf", gamma=1.0)), Settings(**limit))
         assert_feasible(solution.beta, problem)
         one_step = name in ("interior-point", "chunking") and "max_iter" in limit  # the whole problem at once
         assert solution.report.status == ("converged" if one_step else status)
@@ -173,10 +173,10 @@ def test_steps_are_counted_up_to_the_tolerance_and_not_beyond(name, moons):
     problem, K = moons_problem(name, y), kernel_matrix("rbf", X, X, gamma=1.0)
     for tol in (1e-1, 1e-2, 1e-3, 1e-4):
         settings = Settings(tol=tol, shrinking=False)
-        run = lab.get(name).solve(problem, Gram(X, Kernel("rbf", gamma=1.0)), settings).solution
+        run = lab.get(name).solve(problem, Gram(X, Kernel("rbf", gamma=1.0)), settings)
         assert_solved(run, problem, K, tol)
         shorter = Settings(tol=tol, shrinking=False, max_iter=run.report.iterations - 1)
-        before = lab.get(name).solve(problem, Gram(X, Kernel("rbf", gamma=1.0)), shorter).solution
+        before = lab.get(name).solve(problem, Gram(X, Kernel("rbf", gamma=1.0)), shorter)
         assert violation(before.beta, K, problem) > tol
 
 
@@ -184,11 +184,11 @@ def test_steps_are_counted_up_to_the_tolerance_and_not_beyond(name, moons):
 def test_callback_stops_and_is_told_how_it_goes(name, moons):
     X, y = moons
     seen = []
-    settings = Settings(callback=lambda progress: seen.append(progress) or True)
+    settings = Settings(callback=lambda progress: seen.append(progress) or True, trace=Tracing())
     traced = lab.get(name).solve(moons_problem(name, y), Gram(X, Kernel("rbf", gamma=1.0)), settings)
-    assert traced.solution.report.status == "interrupted"
+    assert traced.report.status == "interrupted"
     assert len(seen) == 1
-    assert len(traced.trace) == 2
+    assert len(traced.report.trace) == 2
 
 
 @pytest.mark.parametrize("name", HISTORIC_NAMES)
@@ -196,7 +196,7 @@ def test_the_solution_as_start_needs_no_steps(name, moons):
     X, y = moons
     problem, K = moons_problem(name, y), kernel_matrix("rbf", X, X, gamma=1.0)
     beta = minimise(K, problem)
-    solution = lab.get(name).solve(problem, Gram(X, Kernel("rbf", gamma=1.0)), Settings(start=beta)).solution
+    solution = lab.get(name).solve(problem, Gram(X, Kernel("rbf", gamma=1.0)), Settings(start=beta))
     assert solution.report.iterations == 0
     assert solution.residual == pytest.approx(residual(beta, K, problem), abs=1e-9)
 
@@ -207,14 +207,14 @@ def test_any_start_is_as_good(name, moons):
     problem, K = moons_problem(name, y), kernel_matrix("rbf", X, X, gamma=1.0)
     start = np.random.default_rng(1).normal(size=len(y))
     settings = Settings(start=start, tol=1e-4)
-    solution = lab.get(name).solve(problem, Gram(X, Kernel("rbf", gamma=1.0)), settings).solution
+    solution = lab.get(name).solve(problem, Gram(X, Kernel("rbf", gamma=1.0)), settings)
     assert_solved(solution, problem, K, 1e-4)
 
 
 def test_linear_machines_need_no_rows_in_platts_method(moons):
     X, y = moons
     gram = Gram(X, Kernel("linear"))
-    report = lab.get("platt").solve(c_svc(y, C=0.05), gram).solution.report
+    report = lab.get("platt").solve(c_svc(y, C=0.05), gram).report
     assert report.converged
     assert report.kernel_evaluations < 0.2 * report.iterations * len(y)  # a row is n values
 
@@ -222,7 +222,7 @@ def test_linear_machines_need_no_rows_in_platts_method(moons):
 def test_sparse_regression_through_weights():
     X = np.round(np.random.default_rng(3).normal(size=(30, 2)), 2)
     problem = epsilon_svr(X[:, 0] - X[:, 1], C=1.0, epsilon=0.1)
-    solution = lab.get("platt").solve(problem, Gram(X, Kernel("linear")), Settings(tol=1e-4)).solution
+    solution = lab.get("platt").solve(problem, Gram(X, Kernel("linear")), Settings(tol=1e-4))
     assert_solved(solution, problem, X @ X.T, 1e-4)
 
 
@@ -247,7 +247,7 @@ def test_projected_gradients_do_not_go_round_in_a_circle():
         C=1.0, gamma=2.0, coef0=0.0, degree=3, seed=698,
     )  # fmt: skip
     traced = lab.get("projected-gradient").solve(case.problem, case.gram(), Settings(tol=1e-4, max_iter=5000))
-    assert_solved(traced.solution, case.problem, case.K, 1e-4)
+    assert_solved(traced, case.problem, case.K, 1e-4)
 
 
 def test_an_interior_point_needs_no_width_of_every_box():
@@ -256,7 +256,7 @@ def test_an_interior_point_needs_no_width_of_every_box():
         C=10.0, gamma=0.5, coef0=0.0, degree=1, seed=25654,
     )  # fmt: skip
     assert (case.problem.lo == case.problem.hi).any()
-    solution = lab.get("interior-point").solve(case.problem, case.gram(), Settings(tol=1e-5)).solution
+    solution = lab.get("interior-point").solve(case.problem, case.gram(), Settings(tol=1e-5))
     assert_solved(solution, case.problem, case.K, 1e-5)
 
 

@@ -105,7 +105,7 @@ def test_platt_on_samples_sorted_by_class_in_many_stretches(monkeypatch):
     y = np.repeat([1, -1], 60)
     X = rng.normal(size=(120, 2)) + 0.7 * y[:, None]
     problem, gram = c_svc(y, C=1.0), Gram(X, Kernel("rbf", gamma=0.5))
-    report = lab.get("platt").solve(problem, gram, Settings(tol=1e-4)).solution.report
+    report = lab.get("platt").solve(problem, gram, Settings(tol=1e-4)).report
     assert report.converged
     best = solve(problem, Gram(X, Kernel("rbf", gamma=0.5)), Settings(tol=1e-6)).report.objective
     assert report.objective == pytest.approx(best, rel=1e-6)

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+import hinge
 from hinge import Gram, Kernel, Settings, certificate
 from hinge.dual.formulations import c_svc
 from hinge.lab import figures
+from hinge.lab.own import algorithm_of
 from hinge.lab.race import race
 from hinge.lab.report import compare_orders, count, fit_exponent, seconds
 from hinge.report import Status
@@ -30,8 +32,8 @@ def test_everyone_arrives_and_the_certificate_agrees(data, result):
     gram, problem = Gram(X, Kernel("rbf", gamma=0.3)), c_svc(y, C=2.0)
     assert list(result.runs) == NAMES
     for name, run in result.runs.items():
-        assert run.solution.report.converged
-        proof = certificate(problem, gram, run.solution.beta)
+        assert run.report.converged
+        proof = certificate(problem, gram, run.beta)
         assert proof.violation <= 1e-3
         # optimum ≤ objective ≤ optimum + duality gap, whoever ran
         assert result.optimum <= proof.objective + 1e-9
@@ -40,8 +42,8 @@ def test_everyone_arrives_and_the_certificate_agrees(data, result):
 
 
 def test_traces_only_go_forward(result):
-    for name, run in result.runs.items():
-        trace = run.trace
+    for name in result.runs:
+        trace = result.trace(name)
         for work in (trace.iterations, trace.kernel_evaluations, trace.seconds):
             assert (np.diff(work) >= 0).all()
         assert (result.gap(name) >= 0).all()
@@ -58,13 +60,13 @@ def test_progress_is_told_and_may_end_a_run(data):
     X, y = data
     stopped = race(X, y, Kernel("rbf", gamma=0.3), 2.0, ["smo-mvp", "smo-hmg"], threads=1, on_progress=listen)
     assert set(heard) == {"smo-mvp", "smo-hmg"}
-    assert stopped.runs["smo-mvp"].solution.report.status is Status.INTERRUPTED
-    assert stopped.runs["smo-hmg"].solution.report.converged
+    assert stopped.runs["smo-mvp"].report.status is Status.INTERRUPTED
+    assert stopped.runs["smo-hmg"].report.converged
 
 
 def test_settings_hold_for_all(data):
     strict = race(*data, Kernel("linear"), 1.0, NAMES, Settings(tol=1e-6), threads=1)
-    assert all(run.solution.report.violation <= 1e-6 for run in strict.runs.values())
+    assert all(run.report.violation <= 1e-6 for run in strict.runs.values())
 
 
 @pytest.mark.parametrize(
@@ -136,3 +138,60 @@ def test_a_map_has_a_place_for_everything(tmp_path):
     marks = np.array([["", " •"], [" ×", ""]], dtype=object)
     figures.draw_map([1.0, 10.0], [0.1, 1.0], [figures.Duel(ratios, "one")], marks, "HMG", tmp_path / "map.png")
     assert (tmp_path / "map.png").stat().st_size > 1000
+
+
+# ---------------------------------------------------------------------- solvers of one's own
+
+
+def climb(problem, gram, settings):
+    """Projected gradient steps, as a researcher would write them down."""
+    K = gram.block(np.arange(problem.n_samples))
+    beta, rate = problem.start.copy(), 1 / np.linalg.norm(K, 2)
+    for _ in range(3000):
+        residual = problem.v - K @ beta
+        yield beta
+        after = problem.near(np.clip(beta + rate * residual, problem.lo, problem.hi))
+        if np.abs(after - beta).max() < 1e-7:
+            return
+        beta = after
+
+
+def borrowed(problem, gram, settings):
+    return hinge.solve(problem, gram, settings)
+
+
+def at_once(problem, gram, settings):
+    return hinge.solve(problem, gram, settings).beta
+
+
+def test_a_function_of_ones_own_enters_the_race(data):
+    entrants = ["smo-mvp", climb, borrowed, algorithm_of(at_once, "mine")]
+    result = race(*data, Kernel("rbf", gamma=0.3), 2.0, entrants, Settings(tol=1e-2), threads=1)
+    assert list(result.runs) == ["smo-mvp", "climb", "borrowed", "mine"]
+    assert all(result.gap(name)[-1] < 1e-2 for name in result.runs)
+    assert len(result.trace("climb")) > 10
+    assert result.trace("climb").violation[0] > 10 * result.trace("climb").violation[-1]
+    problem, gram = c_svc(data[1], C=2.0), Gram(data[0], Kernel("rbf", gamma=0.3))
+    proof = certificate(problem, gram, result.runs["climb"].beta)
+    assert result.runs["climb"].report.violation == pytest.approx(proof.violation, abs=1e-9)
+
+
+def test_ones_own_solver_is_not_believed(data):
+    lazy = race(*data, Kernel("rbf", gamma=0.3), 2.0, [lambda problem, gram, settings: problem.start], threads=1)
+    (solution,) = lazy.runs.values()
+    assert solution.report.status is Status.STALLED
+    with pytest.raises(ValueError, match="must give β as 150 finite numbers"):
+        race(*data, Kernel("rbf", gamma=0.3), 2.0, [lambda problem, gram, settings: problem.start[1:]], threads=1)
+    with pytest.raises(TypeError, match="a solver is a function"):
+        race(*data, Kernel("rbf", gamma=0.3), 2.0, [3.0], threads=1)
+
+
+def test_limits_hold_for_ones_own_solver(data):
+    def endless(problem, gram, settings):
+        while True:
+            yield problem.start
+
+    stopped = algorithm_of(endless).solve(
+        c_svc(data[1]), Gram(data[0], Kernel("linear")), Settings(time_limit=0.2)
+    )
+    assert stopped.report.status is Status.TIME_LIMIT

@@ -139,8 +139,8 @@ def test_ctrl_c_is_not_a_limit(monkeypatch):
     class Interrupted:
         def solve(self, problem, gram, settings):
             solved = cells_module.lab.get("auto").solve(problem, gram)
-            report = replace(solved.solution.report, status=cells_module.Status.INTERRUPTED)
-            return replace(solved, solution=replace(solved.solution, report=report))
+            report = replace(solved.report, status=cells_module.Status.INTERRUPTED)
+            return replace(solved, report=report)
 
     X, y, _ = prepare("noise:80")
     with pytest.raises(KeyboardInterrupt):

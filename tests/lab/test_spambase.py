@@ -39,7 +39,7 @@ def part(spambase):
 
 
 def certified_dual(name, X, problem):
-    solution = lab.get(name).solve(problem, Gram(X, KERNEL), Settings(time_limit=110)).solution
+    solution = lab.get(name).solve(problem, Gram(X, KERNEL), Settings(time_limit=110))
     assert solution.report.status == "converged"
     proof = certificate(problem, Gram(X, KERNEL), solution.beta)
     assert proof.violation <= 1e-3
@@ -81,7 +81,7 @@ def test_more_rows_searched_means_fewer_steps(part):
     """Glasmachers and Igel, table 7: all cached rows need fewer steps than two."""
     X, y = part
     steps = [
-        lab.get(name).solve(c_svc(y, C=50.0), Gram(X, KERNEL)).solution.report.iterations
+        lab.get(name).solve(c_svc(y, C=50.0), Gram(X, KERNEL)).report.iterations
         for name in ("hmg-two-rows", "hmg-all-rows")
     ]
     assert steps[1] < steps[0]

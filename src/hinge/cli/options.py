@@ -116,6 +116,8 @@ class Command:
         The end of the help.
     unknown : str
         What is said of an unknown short option, with ``{}`` for its letter.
+    anywhere : bool
+        Whether short options may also stand behind files; LIBSVM's tools take them for files there.
     """
 
     name: str
@@ -124,6 +126,7 @@ class Command:
     files: tuple[str, ...]
     notes: str = ""
     unknown: str = "Unknown option: -{}"
+    anywhere: bool = False
 
     @property
     def synopsis(self) -> str:
@@ -202,7 +205,7 @@ class _Parser:
                 break
             if word.startswith("--"):
                 self._take_long(word[2:])
-            elif word.startswith("-") and len(word) > 1 and not self.files:
+            elif word.startswith("-") and len(word) > 1 and (self.command.anywhere or not self.files):
                 self._take_short(word[1:])
             else:
                 self.files.append(word)

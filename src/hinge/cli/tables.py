@@ -273,6 +273,39 @@ examples:
     + _EXITS,
 )
 
+REPORT = Command(
+    "report",
+    "Write one HTML page about a model: what it is, its certificate, margins, errors, the hardest samples.",
+    (
+        Option("out", "The page; MODEL.html in the current folder by default.", "o", "file", metavar="FILE"),
+        _THREADS,
+    ),
+    ("model_file", "data_file"),
+    """
+The page is one file with its pictures inside, and loads nothing from elsewhere. Where data_file is what the
+model was trained on, the page proves that it is optimal for the C, nu and epsilon that its coefficients tell.
+The pictures need matplotlib: pip install 'hinge-svm[plot]'.
+
+example:
+  hinge report heart_scale.model heart_scale -o heart.html
+"""
+    + _EXITS,
+    anywhere=True,
+)
+
+INFO = Command(
+    "info",
+    "Print what a model file or a data file holds: classes, support vectors, kernel; sparsity, ranges, scale.",
+    (_THREADS,),
+    ("model_or_data_file",),
+    """
+examples:
+  hinge info heart_scale
+  hinge info heart_scale.model
+"""
+    + _EXITS,
+)
+
 COMPLETION = Command(
     "completion",
     "Print a script that completes commands and options in a shell.",
@@ -300,4 +333,4 @@ example:
 """ + _EXITS,
 )  # fmt: skip
 
-TABLES = (TRAIN, PREDICT, SCALE, GRID, EASY, CHECK, SUBSET, TOY, LAB, WARM_UP, COMPLETION)
+TABLES = (TRAIN, PREDICT, SCALE, GRID, EASY, CHECK, SUBSET, INFO, REPORT, TOY, LAB, WARM_UP, COMPLETION)

@@ -28,6 +28,7 @@ from sklearn.utils.validation import (
 )
 
 from hinge.arrays import Vector
+from hinge.certificates import Certificates
 from hinge.data.collection import Collection
 from hinge.data.given import RowKernel
 from hinge.data.structure import canonical
@@ -42,12 +43,15 @@ from hinge.estimators.inputs import (
     thread_count,
 )
 from hinge.estimators.libsvm_names import LibsvmNames
+from hinge.estimators.proofs import prove
 from hinge.estimators.stand_in import StandIn
 from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import KERNELS, Kernel, kind_of
+from hinge.report import Reports
 from hinge.runtime import interrupt
 from hinge.runtime.threads import blas_on_one_thread
 from hinge.settings import Settings
+from hinge.trace import Tracing
 from hinge.training.course import Course, Fit, Past
 from hinge.training.data import TrainingData, select
 from hinge.training.formulation import Formulation
@@ -93,6 +97,7 @@ class KernelMachine(StandIn, Exchange, LibsvmNames, CallbackSupportMixin, BaseEs
         "time_limit": [Interval(Real, 0.0, None, closed="neither"), None],
         "warm_start": ["boolean"],
         "callback": [callable, None],
+        "trace": ["boolean", Tracing],
     }
 
     # The attribute that holds what turns decisions into probabilities.
@@ -279,6 +284,7 @@ class KernelMachine(StandIn, Exchange, LibsvmNames, CallbackSupportMixin, BaseEs
             tol=float(self.tol),
             shrinking=bool(self.shrinking),
             max_iter=None if self.max_iter in (-1, None) else int(self.max_iter),
+            trace=self.trace if isinstance(self.trace, Tracing) else Tracing() if self.trace else None,
         )
 
     def _listeners(self) -> list[Listener]:
@@ -304,7 +310,8 @@ class KernelMachine(StandIn, Exchange, LibsvmNames, CallbackSupportMixin, BaseEs
         self.support_vectors_ = vectors.selected() if isinstance(vectors, Collection) else vectors
         self.intercept_ = model.intercepts
         self.shape_fit_ = fit.formulation.data.shape
-        self.reports_ = tuple(machine.solution.report for machine in fit.machines)
+        scheme = getattr(self, "multi_class", "ovo")
+        self.reports_ = Reports((m.solution.report for m in fit.machines), fit.formulation.labels, scheme)
         self.report_ = fit.report
         self.fit_status_ = 0 if fit.report.converged else 1
         self._past = Past.of(fit) if self.warm_start else None
@@ -358,6 +365,33 @@ class KernelMachine(StandIn, Exchange, LibsvmNames, CallbackSupportMixin, BaseEs
         if is_interrupted:
             raise KeyboardInterrupt(message)
         warnings.warn(message, ConvergenceWarning, stacklevel=5)
+
+    def certificate(self, X: Any, y: Any = None, sample_weight: Any = None) -> Certificates:
+        """Prove the fit again, from its coefficients alone.
+
+        Parameters
+        ----------
+        X, y, sample_weight : array-like
+            What the estimator was fitted to.
+
+        Returns
+        -------
+        Certificates
+            Feasibility, violation and duality gap of every machine, computed in double precision or beyond.
+
+        See Also
+        --------
+        hinge.certificate : The same for machines of scikit-learn.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from hinge import SVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> SVC().fit(X, y).certificate(X, y).proves(1e-3)
+        True
+        """
+        return prove(type(self), self, X, y, sample_weight, {})
 
     # ------------------------------------------------------------------ predicting
 

@@ -43,7 +43,9 @@ cache_size : "auto" or float, default="auto"
     polished ones agree to rounding.""",
     "verbose": """\
 verbose : bool or int, default=False
-    Show a progress bar on a terminal; elsewhere log to the logger ``"hinge"`` at level INFO.
+    Show a progress bar on a terminal: how far the violation on all samples has come from its start to ``tol``, on
+    a scale of logarithms. Elsewhere a line on standard error every few seconds, in notebooks one that is updated,
+    and lines in the logger ``"hinge"`` at level INFO.
 max_iter : int, default=-1
     Most steps of each machine; -1 for the larger of ten million and a hundred per variable.""",
     "random_state": """\
@@ -66,7 +68,10 @@ warm_start : bool, default=False
     Start from the solution of the last fit, if it had as many samples and the same classes; this continues a
     fit that was stopped.
 callback : callable or None, default=None
-    Called with a `hinge.training.progress.FitProgress` after each outer step; a true answer stops the fit.""",
+    Called with a `hinge.training.progress.FitProgress` after each outer step; a true answer stops the fit.
+trace : bool or Tracing, default=False
+    Record the course of the fit in ``report_.trace``: violation, objective and gap on all samples over time. A
+    `hinge.Tracing` says how much of it.""",
 }
 
 ATTRIBUTES = {
@@ -80,8 +85,8 @@ fit_status_ : int
     0 if the solver converged, 1 otherwise (there was a ConvergenceWarning).
 report_ : Report
     How the fit went: status, violation, objective, duality gap, kernel evaluations, seconds and more.
-reports_ : tuple of Report
-    The report of every machine.
+reports_ : Reports
+    The report of every machine, a tuple; ``reports_.names`` says which classes it tells apart.
 shape_fit_ : tuple of int
     Shape of the training data.
 n_features_in_ : int

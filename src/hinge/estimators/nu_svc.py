@@ -116,6 +116,7 @@ class NuSVC(KernelClassifier):
         time_limit: float | None = None,
         warm_start: bool = False,
         callback: Any = None,
+        trace: Any = False,
     ) -> None:
         self.nu = nu
         self.kernel = kernel
@@ -139,6 +140,7 @@ class NuSVC(KernelClassifier):
         self.time_limit = time_limit
         self.warm_start = warm_start
         self.callback = callback
+        self.trace = trace
 
     def _formulation(self, data: TrainingData) -> NuClassification:
         return NuClassification(data, self.multi_class, self._class_weights_of(data), float(self.nu))

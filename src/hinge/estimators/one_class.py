@@ -99,6 +99,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         time_limit: float | None = None,
         warm_start: bool = False,
         callback: Any = None,
+        trace: Any = False,
     ) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -117,6 +118,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         self.time_limit = time_limit
         self.warm_start = warm_start
         self.callback = callback
+        self.trace = trace
 
     _calibration: ClassVar[str] = "density_marks_"
 

@@ -130,6 +130,7 @@ class SVR(KernelRegressor):
         time_limit: float | None = None,
         warm_start: bool = False,
         callback: Any = None,
+        trace: Any = False,
     ) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -150,6 +151,7 @@ class SVR(KernelRegressor):
         self.time_limit = time_limit
         self.warm_start = warm_start
         self.callback = callback
+        self.trace = trace
 
     def _formulation(self, data: TrainingData) -> Regression:
         C, epsilon, has_intercept = float(self.C), float(self.epsilon), bool(self.fit_intercept)
@@ -238,6 +240,7 @@ class NuSVR(KernelRegressor):
         time_limit: float | None = None,
         warm_start: bool = False,
         callback: Any = None,
+        trace: Any = False,
     ) -> None:
         self.nu = nu
         self.C = C
@@ -257,6 +260,7 @@ class NuSVR(KernelRegressor):
         self.time_limit = time_limit
         self.warm_start = warm_start
         self.callback = callback
+        self.trace = trace
 
     def _formulation(self, data: TrainingData) -> Regression:
         C, nu = float(self.C), float(self.nu)

@@ -126,6 +126,7 @@ class SVC(KernelClassifier):
         time_limit: float | None = None,
         warm_start: bool = False,
         callback: Any = None,
+        trace: Any = False,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -150,6 +151,7 @@ class SVC(KernelClassifier):
         self.time_limit = time_limit
         self.warm_start = warm_start
         self.callback = callback
+        self.trace = trace
 
     def _formulation(self, data: TrainingData) -> Classification:
         weights, C, has_intercept = self._class_weights_of(data), float(self.C), bool(self.fit_intercept)

@@ -19,9 +19,8 @@ from hinge.lab.algorithms import (
     simple_svm,
 )
 from hinge.lab.registry import PRODUCTION, Algorithm
-from hinge.lab.trace import Trace, Traced
 
-__all__ = ["ALGORITHMS", "Algorithm", "Trace", "Traced", "get"]
+__all__ = ["ALGORITHMS", "Algorithm", "get"]
 
 _FAMILIES = (
     PRODUCTION,

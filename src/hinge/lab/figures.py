@@ -80,8 +80,8 @@ def draw_race(race: Race, path: Path) -> None:
     plt = _pyplot()
     figure, axes = plt.subplots(1, 3, figsize=(14, 4.2), sharey=True, layout="constrained")
     for axis, (name, label) in zip(axes, _AXES, strict=True):
-        for k, (algorithm, run) in enumerate(race.runs.items()):
-            work = np.asarray(getattr(run.trace, name), dtype=np.float64)
+        for k, algorithm in enumerate(race.runs):
+            work = np.asarray(getattr(race.trace(algorithm), name), dtype=np.float64)
             gap = np.maximum(race.gap(algorithm), _LEAST_GAP)
             shown = work > 0
             every = max(int(shown.sum()) // 8, 1)

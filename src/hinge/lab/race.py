@@ -11,8 +11,11 @@ import numpy as np
 from hinge.dual.formulations import c_svc
 from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import Kernel
-from hinge.lab import Algorithm, Traced, get
+from hinge.lab import Algorithm, get
+from hinge.lab.own import OwnSolver, algorithm_of
+from hinge.report import Solution
 from hinge.settings import Progress, Settings
+from hinge.trace import Trace, Tracing
 
 # The optimum is taken from a run with this share of the tolerance, so that no contestant is its own judge.
 _JUDGE_TOLERANCE = 1e-3
@@ -38,7 +41,7 @@ class Race:
     C : float
         Its cost.
     runs : dict
-        Solution and trace of every contestant.
+        Solution of every contestant; its trace is in the report.
     optimum : float
         The lowest objective that any run reached, the judge's included.
     """
@@ -47,12 +50,18 @@ class Race:
     n_features: int
     kernel: Kernel
     C: float
-    runs: dict[str, Traced]
+    runs: dict[str, Solution]
     optimum: float
+
+    def trace(self, name: str) -> Trace:
+        """Return the course of a run."""
+        trace = self.runs[name].report.trace
+        assert trace is not None
+        return trace
 
     def gap(self, name: str) -> Any:
         """Return by how much the objective of a run was above the optimum, relative to it, along its trace."""
-        objective = self.runs[name].trace.objective
+        objective = self.trace(name).objective
         return np.maximum(objective - self.optimum, 0.0) / max(abs(self.optimum), 1e-300)
 
 
@@ -83,7 +92,7 @@ def race(
     y: Any,
     kernel: Kernel,
     C: float,
-    names: Sequence[str],
+    entrants: Sequence[str | Algorithm | OwnSolver],
     settings: Settings | None = None,
     *,
     cache_bytes: int | None = None,
@@ -102,10 +111,11 @@ def race(
         The kernel.
     C : float
         The cost.
-    names : sequence of str
-        Algorithms, by their names in the laboratory.
+    entrants : sequence of str, Algorithm or callable
+        Algorithms, by their names in the laboratory; solvers of your own, as `hinge.lab.own.algorithm_of` takes
+        them.
     settings : Settings, optional
-        Tolerance and limits, the same for all.
+        Tolerance and limits, the same for all. Courses are recorded in any case.
     cache_bytes, threads : int, optional
         As of `Gram`; each run has its own.
     on_progress : callable, optional
@@ -129,7 +139,10 @@ def race(
     {'smo-mvp': True, 'block': True}
     """
     settings = settings or Settings()
-    algorithms = [get(name) for name in names]
+    if settings.trace is None:
+        settings = replace(settings, trace=Tracing())
+    algorithms = [_algorithm(entrant) for entrant in entrants]
+    names = [algorithm.name for algorithm in algorithms]
     if len(set(names)) < len(names):
         raise ValueError(f"each algorithm runs once, got {', '.join(names)}")
     problem = c_svc(y, C=C)
@@ -142,10 +155,16 @@ def race(
         gram = Gram(X, kernel, cache_bytes=cache_bytes, threads=threads)
         runs[algorithm.name] = algorithm.solve(problem, gram, listening)
     gram = Gram(X, kernel, cache_bytes=cache_bytes, threads=threads)
-    strict = replace(settings, tol=_JUDGE_TOLERANCE * settings.tol, callback=None)
-    judged = get(_JUDGE).solve(problem, gram, strict).solution.report.objective
-    optimum = min([judged, *(run.solution.report.objective for run in runs.values())])
+    strict = replace(settings, tol=_JUDGE_TOLERANCE * settings.tol, callback=None, trace=None)
+    judged = get(_JUDGE).solve(problem, gram, strict).report.objective
+    optimum = min([judged, *(run.report.objective for run in runs.values())])
     return Race(X.shape[0], X.shape[1], kernel, C, runs, optimum)
+
+
+def _algorithm(entrant: str | Algorithm | OwnSolver) -> Algorithm:
+    if isinstance(entrant, str):
+        return get(entrant)
+    return entrant if isinstance(entrant, Algorithm) else algorithm_of(entrant)
 
 
 def _teller(name: str, on_progress: Callable[[str, Progress], Any]) -> Callable[[Progress], Any]:

@@ -8,7 +8,6 @@ from typing import Any
 
 from hinge.dual.problem import DualProblem
 from hinge.kernel.gram import Gram
-from hinge.lab.trace import Recorder, Traced
 from hinge.report import Solution
 from hinge.settings import RULES, Settings
 from hinge.solvers import solve
@@ -47,8 +46,8 @@ class Algorithm:
     covers: str
     run: Method
 
-    def solve(self, problem: DualProblem, gram: Gram, settings: Settings | None = None) -> Traced:
-        """Run the algorithm and keep a trace of it.
+    def solve(self, problem: DualProblem, gram: Gram, settings: Settings | None = None) -> Solution:
+        """Run the algorithm.
 
         Parameters
         ----------
@@ -61,8 +60,8 @@ class Algorithm:
 
         Returns
         -------
-        Traced
-            The solution and the trace.
+        Solution
+            As from a production solver; with its trace in the report, if the settings ask for one.
 
         Raises
         ------
@@ -75,13 +74,11 @@ class Algorithm:
         >>> from hinge import Gram, Kernel, lab
         >>> from hinge.dual.formulations import c_svc
         >>> gram = Gram(np.array([[0.0], [1.0], [2.0], [3.0]]), Kernel("linear"))
-        >>> traced = lab.get("smo-mvp").solve(c_svc([-1, -1, 1, 1], C=10.0), gram)
-        >>> traced.solution.beta.round(3), bool(traced.trace.violation[-1] <= 1e-3)
+        >>> solution = lab.get("smo-mvp").solve(c_svc([-1, -1, 1, 1], C=10.0), gram)
+        >>> solution.beta.round(3), solution.report.converged
         (array([ 0., -2.,  2.,  0.]), True)
         """
-        recorder = Recorder(gram, settings or Settings())
-        solution = self.run(problem, gram, recorder.listening)
-        return Traced(solution, recorder.trace(solution))
+        return self.run(problem, gram, settings or Settings())
 
 
 def _production(**choice: Any) -> Method:

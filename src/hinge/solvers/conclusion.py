@@ -61,6 +61,7 @@ def conduct(
     beta = start_of(problem, gram, run.settings) if beta is None else beta
     state = State(problem, gram, beta.copy(), problem.v.copy(), is_stale=bool(beta.any()))
     guard = Guard(run.settings.tol)
+    run.whole = state
     with run, blas_on_one_thread():
         try:
             if state.is_stale:
@@ -171,10 +172,13 @@ def conclude(state: State, status: Status, method: str, reason: str, run: Run) -
         fewest_active=run.fewest_active,
         most_lagging=run.most_lagging,
     )  # fmt: skip
-    if not state.drift:
-        return solution
-    # Where rounding has touched the residual, the sum of changes since it was exact is the better figure.
-    return replace(solution, report=replace(solution.report, objective=run.objective))
+    report = solution.report
+    if state.drift:
+        # Where rounding has touched the residual, the sum of changes since it was exact is the better figure.
+        report = replace(report, objective=run.objective)
+    if run.recorder is not None:
+        report = replace(report, trace=run.recorder.trace(report, state.beta, gram.n))
+    return replace(solution, report=report)
 
 
 def solution_at(

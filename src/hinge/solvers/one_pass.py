@@ -81,6 +81,7 @@ def fits_one_pass(n_variables: int, gram: Gram, settings: Settings) -> bool:
         n_variables <= min(sizes.one_pass, sizes.one_set)
         and settings.solver in ("auto", "block")
         and settings.callback is None
+        and settings.trace is None
         and settings.max_iter is None
         and settings.gap_tol is None
         and gram.matrix is not None

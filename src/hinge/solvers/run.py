@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
+from hinge.arrays import Vector
 from hinge.dual.optimality import gap_of, multipliers_of, objective_of
 from hinge.dual.problem import DualProblem
 from hinge.report import Status
@@ -13,6 +14,7 @@ from hinge.runtime import clock, interrupt
 from hinge.runtime.threads import Team
 from hinge.settings import Progress, Settings
 from hinge.solvers.policies import USUAL, Policy
+from hinge.solvers.recording import Part, Place, Recorder
 from hinge.solvers.state import State
 
 # The default limit on pair steps is LIBSVM's: far beyond any healthy run, and still finite.
@@ -77,6 +79,11 @@ class Run:
         self.fewest_active = problem.n_samples
         self.most_lagging = 0
         self.effort = Effort()
+        self.whole: State | None = None
+        self.nest: list[Part] = []
+        self.known = float("nan")
+        self.phase = ""
+        self.recorder = Recorder(settings.trace) if settings.trace is not None else None
         self._interrupt = interrupt.current()
         default = max(_MIN_DEFAULT_STEPS, _DEFAULT_STEPS_PER_VARIABLE * problem.n_variables)
         self.max_iter = settings.max_iter or default
@@ -115,16 +122,48 @@ class Run:
         """Remember the size of the largest working set."""
         self.largest_set = max(self.largest_set, size)
 
+    def note_violation(self, state: State, violation: float | None = None) -> None:
+        """Remember the violation where the state is that of all samples."""
+        if not self.nest:
+            self.known = state.violation() if violation is None else violation
+
     def note_lagging(self, n_lagging: int) -> None:
         """Remember the most samples that lagged behind at one time."""
         self.most_lagging = max(self.most_lagging, n_lagging)
 
-    def check(self, violation: float, n_active: int) -> None:
-        """Raise `Stop` where a limit is reached or somebody asked to stop."""
+    @property
+    def stride(self) -> int:
+        """Most pair steps between two calls of `check`."""
+        tracing = self.settings.trace
+        return 1 if tracing is not None and tracing.every_step else self.max_iter
+
+    def check(
+        self, state: State, violation: float, beta: Vector | None = None, n_active: int | None = None
+    ) -> None:
+        """Raise `Stop` where a limit is reached or somebody asked to stop; let those who listen know.
+
+        Parameters
+        ----------
+        state : State
+            What is being worked on.
+        violation : float
+            How far it is from its goal.
+        beta : array, optional
+            Its variables, where the method has others than the state.
+        n_active : int, optional
+            How many samples are worked on, where it is not all of the state's.
+        """
+        n_active = state.gram.n if n_active is None else n_active
         self.fewest_active = min(self.fewest_active, n_active)
+        if self.recorder is not None and self.whole is not None:
+            place = Place(state, beta, n_active, self.nest, self.iterations)
+            self.recorder.observe(self.whole, place)
+        if not self.nest:
+            self.known = violation
         if self.settings.callback is not None:
             figures = (self.iterations, self.outer_steps, violation, self.objective, self.seconds, n_active)
-            if self.settings.callback(Progress(*figures)):
+            phase = self.phase or ("samples near the margin" if self.nest else "all samples")
+            if self.settings.callback(Progress(*figures, self.known, self.settings.tol, phase)):
                 raise Stop(Status.INTERRUPTED)
         if self.must_stop():
             raise Stop(self.why_stopped())

@@ -179,7 +179,7 @@ def _after(name: str, problem: DualProblem, gram: Gram, tol: float, steps: int) 
         settings = Settings(tol=tol, sizes=_SMALL_SETS, callback=lambda progress: progress.outer_steps >= steps)
     else:
         settings = Settings(tol=tol, max_iter=steps, shrinking=False)
-    return lab.get(SOLVERS[name]).solve(problem, gram, settings).solution
+    return lab.get(SOLVERS[name]).solve(problem, gram, settings)
 
 
 def _map(scene: Scene, _: dict[str, Any]) -> Answer:

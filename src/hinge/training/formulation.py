@@ -216,6 +216,11 @@ class NuClassification(Classification):
             class_weights = np.ones(len(y))
         return nu_svc(y, nu, weights * class_weights), True
 
+    @property
+    def has_prices(self) -> bool:
+        """Whether class weights make ν infeasible for some machines, which are trained with a price then."""
+        return bool(self._unpriced)
+
     def revised(self, machines: Sequence[Machine]) -> list[Task]:
         """Return the machines whose class weights made ν infeasible, now with a price."""
         revised = []

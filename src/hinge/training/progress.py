@@ -1,4 +1,4 @@
-"""Progress of a fit: the watch over it, who listens, and how it is shown. Nothing here prints."""
+"""Progress of a fit: the watch over it, who listens, and how it is shown. Nothing here goes to standard output."""
 
 from __future__ import annotations
 
@@ -7,17 +7,21 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
 from hinge.report import Report
-from hinge.runtime import interrupt
+from hinge.runtime import clock, interrupt
 from hinge.settings import Progress
+from hinge.training.pace import Pace, duration
 
 logger = logging.getLogger("hinge")
 
-# Seconds between two lines in the log.
+# Seconds between two lines in the log, two updates of a line, two of a bar.
 _LOG_PERIOD = 5.0
+_UPDATE_PERIOD = 0.5
+_BAR_PERIOD = 0.1
 
 
 @dataclass(frozen=True)
@@ -135,18 +139,32 @@ class CallbackListener:
 
 
 class LogListener:
-    """Writes to the log: a line every few seconds, and one for each machine."""
+    """Writes to the log: a line every few seconds, and one for each machine.
 
-    def __init__(self) -> None:
-        self._last = time.monotonic()
+    Parameters
+    ----------
+    stream : text stream, optional
+        Where to write a shorter line at the same times, for people who wait.
+    is_updating : bool
+        Whether that line replaces the one before, as in notebooks.
+    """
+
+    def __init__(self, stream: Any = None, is_updating: bool = False) -> None:
+        self._started = self._last = time.monotonic()
+        self._stream, self._is_updating = stream, is_updating
+        self._pace = Pace()
+        self._width = 0
 
     def begin(self, machine: int, n_machines: int) -> None:
-        """Nothing to do."""
+        """Learn how many machines there are."""
+        self._pace.n_machines = n_machines
 
     def step(self, progress: FitProgress) -> bool:
         """Log a line if the last one is old."""
-        if time.monotonic() - self._last > _LOG_PERIOD:
+        self._pace.note(progress.machine, progress, time.monotonic() - self._started)
+        if time.monotonic() - self._last > (_UPDATE_PERIOD if self._is_updating else _LOG_PERIOD):
             self._last = time.monotonic()
+            self._tell(progress)
             logger.info(
                 "machine %d of %d (%d done): %d steps, violation %.3g, objective %.8g, %d active samples",
                 progress.machine + 1, progress.n_machines, progress.n_done, progress.iterations,
@@ -156,43 +174,80 @@ class LogListener:
 
     def end(self, machine: int, report: Report) -> bool:
         """Log how it ended."""
+        self._pace.end(machine)
         logger.info(
             "machine %d: %s after %d steps and %.2f s, violation %.3g, %d support vectors",
             machine + 1, report.status, report.iterations, report.seconds, report.violation, report.n_support,
         )  # fmt: skip
         return False
 
+    def _tell(self, progress: FitProgress) -> None:
+        if self._stream is None:
+            return
+        elapsed = f"{time.monotonic() - self._started:.0f} s"
+        text = f"hinge: {self._pace.share:4.0%} after {elapsed}, {_figures(progress, self._pace)}"
+        if self._is_updating:
+            text, self._width = "\r" + text.ljust(self._width), len(text)
+        with suppress(OSError, ValueError):  # nobody is there to read it
+            self._stream.write(text if self._is_updating else text + "\n")
+            self._stream.flush()
+
     def close(self) -> None:
-        """Nothing to do."""
+        """End a line that was being updated."""
+        if self._width:
+            with suppress(OSError, ValueError):
+                self._stream.write("\r" + " " * self._width + "\r")
+                self._stream.flush()
+
+
+def _figures(progress: FitProgress, pace: Pace) -> str:
+    """Say where a fit stands: what is done, the violation on all samples and its goal, the time that is left."""
+    known = f"violation {progress.known:.1e} → {progress.tol:.0e}"
+    machines = "" if progress.n_machines == 1 else f"{progress.n_done} of {progress.n_machines} machines"
+    parts = (machines, progress.phase, known, duration(pace.seconds_left()))
+    return ", ".join(part for part in parts if part)
 
 
 class BarListener:
-    """Shows a progress bar on a terminal: machines done, and the violation of the latest step."""
+    """Shows a progress bar on a terminal: how much of the way to the tolerance all machines have behind them.
+
+    Parameters
+    ----------
+    console : rich.console.Console, optional
+        Where to; by default standard error.
+    """
 
     def __init__(self, console: Any = None) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as Bar
 
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        columns = (BarColumn(bar_width=24), TaskProgressColumn(), TimeElapsedColumn())
         console = console or Console(stderr=True)
         self._bar = Bar(*columns, TextColumn("{task.fields[figures]}"), console=console, transient=True)
-        self._task = self._bar.add_task("training", total=1, figures="")
+        self._task = self._bar.add_task(
+            "", total=1.0, figures="compiling" if clock.stands_still() else "beginning"
+        )
+        self._started, self._shown, self._pace = time.monotonic(), 0.0, Pace()
         self._bar.start()
 
     def begin(self, machine: int, n_machines: int) -> None:
-        """Set the number of machines."""
-        self._bar.update(self._task, total=n_machines)
+        """Learn how many machines there are."""
+        self._pace.n_machines = n_machines
 
     def step(self, progress: FitProgress) -> bool:
         """Show the latest figures."""
-        figures = f"violation {progress.violation:.2e}, {progress.iterations} steps"
-        self._bar.update(self._task, figures=figures)
+        now = time.monotonic()
+        self._pace.note(progress.machine, progress, now - self._started)
+        if now - self._shown > _BAR_PERIOD:
+            self._shown = now
+            self._bar.update(self._task, completed=self._pace.share, figures=_figures(progress, self._pace))
         return False
 
     def end(self, machine: int, report: Report) -> bool:
         """Move the bar on."""
-        self._bar.update(self._task, advance=1)
+        self._pace.end(machine)
+        self._bar.update(self._task, completed=self._pace.share)
         return False
 
     def close(self) -> None:
@@ -241,7 +296,10 @@ class TaskListener:
 
 
 def verbose_listener(verbose: bool | int) -> Listener | None:
-    """Return what ``verbose`` asks for: nothing, a bar on a terminal, or lines in the log elsewhere."""
+    """Return what ``verbose`` asks for: nothing, a bar on a terminal, a line that is updated in notebooks, and
+    elsewhere a line every few seconds; the latter two to the log as well."""
     if not verbose:
         return None
-    return BarListener() if sys.stderr.isatty() else LogListener()
+    if sys.stderr is not None and sys.stderr.isatty():
+        return BarListener()
+    return LogListener(sys.stderr, is_updating="ipykernel" in sys.modules)

@@ -26,6 +26,8 @@ from hinge.solvers.exactness import is_within
 from hinge.solvers.hard_margin import is_unbounded
 from hinge.solvers.many import Parts
 from hinge.solvers.one_pass import fits_one_pass
+from hinge.solvers.recording import Recorder
+from hinge.trace import Tracing
 from hinge.training.machine import Absent, Machine, machine_of
 from hinge.training.pair_grams import PairGrams
 from hinge.training.progress import Watch
@@ -254,13 +256,18 @@ class Trainer:
         return replace(self.settings, callback=listen, time_limit=None, start=task.start)
 
     def _solve(self, task: Task, gram: Gram, settings: Settings, n_tasks: int) -> Solution:
-        begun, iterations, outer_steps = clock.now(), 0, 0
+        begun, iterations, outer_steps, trace = clock.now(), 0, 0, None
         for _ in range(self.sharing.tries):
             solution = solve(task.problem, gram, settings)
             iterations += solution.report.iterations
             outer_steps += solution.report.outer_steps
             seconds = clock.now() - begun
             report = replace(solution.report, iterations=iterations, outer_steps=outer_steps, seconds=seconds)
+            if report.trace is not None:
+                own = solution.report
+                late = report.trace.shifted(seconds - own.seconds, iterations - own.iterations)
+                trace = late if trace is None else trace.followed_by(late)
+                report = replace(report, trace=trace)
             solution = replace(solution, report=report)
             if not report.converged:
                 return solution
@@ -268,11 +275,21 @@ class Trainer:
                 solution = polish(task.problem, gram, solution, settings.tol, self.sharing.polishing / n_tasks)
             except Cancelled:
                 return solution
+            solution = _with_last_point(solution, settings.trace)
             if is_within(solution.report.violation, solution.report.rounding, settings.tol):
                 return solution
             settings = replace(settings, start=solution.beta)  # the solver was mistaken: let it look again
         stalled = replace(solution.report, status=Status.STALLED, message=MESSAGES[Status.STALLED])
         return replace(solution, report=stalled)
+
+
+def _with_last_point(solution: Solution, tracing: Tracing | None) -> Solution:
+    """Let the trace end where polishing has led."""
+    report = solution.report
+    if tracing is None or report.trace is None or report.trace.violation[-1] == report.violation:
+        return solution
+    end = Recorder(tracing).trace(report, solution.beta, int(report.trace.n_active[-1]))
+    return replace(solution, report=replace(report, trace=report.trace.followed_by(end)))
 
 
 def _part_of(gram: Gram, task: Task, n_workers: int, one_set: int) -> Gram:

@@ -9,6 +9,8 @@ COMMANDS = {
     "easy": "scale, search, train and predict (easy.py)",
     "check": "check the format of a data file (checkdata.py)",
     "subset": "draw a random part of a data file (subset.py)",
+    "info": "tell what a model file or a data file holds",
+    "report": "write one HTML page about a model and data",
     "toy": "draw points in the browser and watch machines being trained",
     "lab": "race the algorithms of the papers, and repeat the papers' experiments",
     "demo": "train, cross-validate and report on a data set that ships with scikit-learn",

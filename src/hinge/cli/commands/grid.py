@@ -131,7 +131,7 @@ class Search:
             self._note(advice)
             return None
         if path is not None:
-            from hinge.selection.plot import picture_format
+            from hinge.plot.landscape import picture_format
 
             try:
                 picture_format(path)
@@ -279,22 +279,21 @@ class Search:
     def _draw(self, best: Point) -> None:
         if self.plot_path is None:
             return
-        from hinge.selection.plot import plot_scores
+        from hinge.plot.landscape import Landscape
 
         shown = [k for k in (0, 1) if any(point[k] is not None for point in self.table.rates)]
         points = list(self.table.rates)
         is_error = self.table.smaller_is_better
         try:
-            plot_scores(
+            Landscape(
                 [[2.0 ** (point[k] or 0.0) for k in shown] for point in points], list(self.table.rates.values()),
-                self.plot_path,
                 names=[("C", "γ")[k] for k in shown],
                 title=os.path.basename(self.dataset),
                 score_name="cross-validation mean squared error" if is_error else "cross-validation accuracy",
                 unit="" if is_error else "%",
                 best=points.index(best),
                 smaller_is_better=is_error,
-            )  # fmt: skip
+            ).write(self.plot_path)  # fmt: skip
         except OSError as error:
             leave(f"can't open output file {self.plot_path}: {error.strerror or error}")
 

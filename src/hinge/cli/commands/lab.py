@@ -27,7 +27,7 @@ from hinge.lab.experiments.cells import Cell, Outcome
 from hinge.lab.experiments.reproduce import PAPERS, planned, reproduce
 from hinge.lab.experiments.scales import FULL, QUICK
 from hinge.lab.race import Race, race
-from hinge.lab.trace import Traced
+from hinge.report import Report
 from hinge.settings import Progress as Standing
 from hinge.settings import Settings
 
@@ -93,7 +93,7 @@ def _race(parsed: Parsed, data: str) -> int:
         except (ImportError, OSError, ValueError) as error:
             leave(f"hinge lab: {error}")
         console.print(f"objective gap against time, iterations and kernel evaluations: {path}", soft_wrap=True)
-    converged = all(traced.solution.report.converged for traced in result.runs.values())
+    converged = all(solution.report.converged for solution in result.runs.values())
     return EXIT_OK if converged else EXIT_FAILURE
 
 
@@ -144,13 +144,12 @@ def _result_table(result: Race) -> Table:
     numbers = ("seconds", "iterations", "kernel values", "objective", "gap", "SV, bounded")
     for column in ("algorithm", "status", *numbers):
         table.add_column(column, justify="right" if column in numbers else "left", no_wrap=True)
-    for name, traced in result.runs.items():
-        table.add_row(*_result_row(name, traced, float(result.gap(name)[-1])))
+    for name, solution in result.runs.items():
+        table.add_row(*_result_row(name, solution.report, float(result.gap(name)[-1])))
     return table
 
 
-def _result_row(name: str, traced: Traced, gap: float) -> list[str]:
-    report = traced.solution.report
+def _result_row(name: str, report: Report, gap: float) -> list[str]:
     return [
         name, str(report.status), f"{report.seconds:.3f}", f"{report.iterations:,}",
         f"{report.kernel_evaluations:.3g}", f"{report.objective:.4f}", f"{gap:.1e}",

@@ -42,7 +42,7 @@ def chunking(state: State, tol: float, run: Run) -> None:
         violation = state.violation()
         if violation <= tol:
             return
-        run.check(violation, state.gram.n)
+        run.check(state, violation)
         chunk = np.union1d(np.flatnonzero(state.beta), worst_violators(state, _ADDED))
         sub = extract(state, chunk)
         steps = projected_conjugate_gradient(sub, 0.5 * tol, threshold)

@@ -37,7 +37,7 @@ def coordinate_ascent(state: State, tol: float, run: Run) -> None:
     """Sweep over all variables in random order until none violates."""
     random = np.random.default_rng(_SEED)
     while state.violation() > tol:
-        run.check(state.violation(), state.gram.n)
+        run.check(state, state.violation())
         order = random.permutation(state.problem.n_variables)
         if sweep(state, tol, run, order, only_free=False) == 0:
             raise Stop(Status.STALLED)
@@ -65,7 +65,7 @@ def sweep(state: State, tol: float, run: Run, order: Index, only_free: bool) -> 
             violation = state.violation()
             if state.is_lost(violation):
                 raise Stop(Status.STALLED)
-            run.check(violation, gram.n)
+            run.check(state, violation)
             next_look += _STEPS_PER_LOOK
         if code == _DONE:
             return total

@@ -63,7 +63,7 @@ def laboratory(name: str, title: str, reference: str, coverage: Coverage, body: 
 
     def run(problem: DualProblem, gram: Gram, settings: Settings) -> Solution:
         coverage.check(name, problem)
-        return _conduct(name, body, problem, gram, settings)
+        return conducted(name, body, problem, gram, settings)
 
     return Algorithm(name, title, reference, coverage.phrase, run)
 
@@ -75,7 +75,8 @@ def row_of(state: State, variable: int) -> Floats:
     return state.gram.cache.rows[slot]
 
 
-def _conduct(name: str, body: Method, problem: DualProblem, gram: Gram, settings: Settings) -> Solution:
+def conducted(name: str, body: Method, problem: DualProblem, gram: Gram, settings: Settings) -> Solution:
+    """Run a body from start to report."""
     run = Run(settings, problem, gram.team)
     if settings.max_iter is None:
         run.max_iter *= _MORE_STEPS

@@ -72,7 +72,7 @@ def decompose(select: Callable[[], Selection], inner: InnerSolver, state: State,
         violation = state.violation()  # lines 4 to 6
         if violation <= tol:
             return
-        run.check(violation, state.gram.n)
+        run.check(state, violation)
         sub = extract(state, choose(state))  # line 7
         aim = max(_INNER_SHARE_OF_TOL * tol, _INNER_SHARE_OF_VIOLATION * violation)
         steps = inner(sub, aim)  # line 8

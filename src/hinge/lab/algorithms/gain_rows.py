@@ -66,7 +66,7 @@ def hybrid_maximum_gain(searched: int, state: State, tol: float, run: Run) -> No
             return
         if code == _STUCK or state.is_lost(violation):
             raise Stop(Status.STALLED)
-        run.check(violation, gram.n)
+        run.check(state, violation)
         if code == _NEEDS_ROWS:
             gram.rows(np.unique(np.array([first, second])))
 

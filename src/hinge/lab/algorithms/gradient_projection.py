@@ -192,7 +192,7 @@ def modified_gradient_projection(conjugate: bool, state: State, tol: float, run:
         violation = state.violation()
         if violation <= tol:
             return
-        run.check(violation, state.gram.n)
+        run.check(state, violation)
         working_set = np.union1d(working_set, worst_violators(state, _ADDED))
         sub = extract(state, working_set)
         steps, is_member = ascend(sub, max(0.5 * tol, 0.1 * violation), conjugate)

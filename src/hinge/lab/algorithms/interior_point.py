@@ -107,7 +107,7 @@ def interior_point(state: State, tol: float, run: Run) -> None:
     """Solve the whole problem at once."""
     if state.violation() <= tol:
         return
-    run.check(state.violation(), state.gram.n)
+    run.check(state, state.violation())
     sub = extract(state, np.arange(state.problem.n_variables))
     run.count(solve_quadratic_program(sub, tol), state.move(sub.variables, sub.beta))
     if state.violation() > tol:

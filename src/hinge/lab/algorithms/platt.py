@@ -90,7 +90,7 @@ class _Trainer:
         """Passes over the free samples until one changes nothing."""
         free = self.free_samples()
         if len(free):
-            with ActiveSet(self.state, free) as active:
+            with ActiveSet(self.state, free, self.run) as active:
                 order = np.arange(active.part.problem.n_variables)
                 while self.examine(active.part, order, only_free=True) and not self.is_lost:
                     pass
@@ -104,7 +104,7 @@ class _Trainer:
             stretch = np.arange(first, min(first + length, n))
             if self.is_lost or not self.violators(state)[state.variables_of(stretch)].any():
                 continue
-            with ActiveSet(state, np.union1d(stretch, self.free_samples())) as active:
+            with ActiveSet(state, np.union1d(stretch, self.free_samples()), self.run) as active:
                 order = active.part.variables_of(np.searchsorted(active.samples, stretch))
                 steps += self.examine(active.part, order, only_free=False)
         return steps
@@ -147,7 +147,7 @@ class _Trainer:
         evaluate_all(m)
         violation = part.violation()
         self.is_lost = part.is_lost(violation)
-        self.run.check(violation, part.gram.n)
+        self.run.check(part, violation)
         self.next_look = self.run.iterations + _STEPS_PER_LOOK
 
     def violators(self, state: State) -> Any:

@@ -42,7 +42,7 @@ def projected_gradient(state: State, tol: float, run: Run) -> None:
         violation = state.violation()
         if violation <= tol:
             return
-        run.check(violation, state.gram.n)
+        run.check(state, violation)
         beta, residual = state.beta.copy(), state.residual.copy()
         target = problem.project(beta + length * residual)
         way = target - beta

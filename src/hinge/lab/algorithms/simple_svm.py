@@ -110,7 +110,7 @@ def simple_svm(state: State, tol: float, run: Run) -> None:
         violation = state.violation()
         if violation <= tol:
             return
-        run.check(violation, state.gram.n)
+        run.check(state, violation)
         vain = vain + 1 if run.objective >= best else 0
         best = min(best, run.objective)
         if vain > _MOST_VAIN:

@@ -182,7 +182,7 @@ def _timed(cell: Cell, algorithm: lab.Algorithm, X: Any, y: Any, kernel: Kernel)
         tol=cell.tol, shrinking=cell.shrinking, time_limit=_WALL_FACTOR * cell.limit, callback=is_over
     )
     with blas_on_one_thread():
-        solution = algorithm.solve(problem, gram, settings).solution
+        solution = algorithm.solve(problem, gram, settings)
     cpu_seconds = time.process_time() - started
     report = solution.report
     if report.status is Status.INTERRUPTED and not ran_out:

@@ -50,7 +50,7 @@ def solve_block(state: State, tol: float, run: Run, most_rounds: float = np.inf)
     working_set, policy = WorkingSet(run.settings.sizes, run.policy), run.policy
     stuck, rounds = 0, 0
     while (violation := state.violation()) > tol and rounds < most_rounds and not run.gap_is_reached(state):
-        run.check(violation, state.gram.n)
+        run.check(state, violation)
         chosen = working_set.choose(state)
         run.note_set(len(chosen))
         inner_tol = max(sharper(tol), policy.further * violation)

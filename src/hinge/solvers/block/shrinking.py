@@ -43,8 +43,8 @@ class ActiveSet:
         All samples. Its residual belongs to the last time it was whole.
     samples : int64 array
         The active ones.
-    policy : Policy, optional
-        Which samples are near the margin.
+    run : Run, optional
+        Who works on them: its policy says which samples are near the margin.
 
     Attributes
     ----------
@@ -52,10 +52,11 @@ class ActiveSet:
         The state of the active ones.
     """
 
-    def __init__(self, whole: State, samples: Index, policy: Policy = USUAL) -> None:
+    def __init__(self, whole: State, samples: Index, run: Run | None = None) -> None:
         catch_up(whole, samples)
         self.whole = whole
-        self._policy = policy
+        self._run = run
+        self._policy = USUAL if run is None else run.policy
         self.samples = samples
         self.part = whole.restrict(samples)
         self._beta = whole.beta.copy()
@@ -98,6 +99,12 @@ class ActiveSet:
         self._hand_over()
         self.whole.is_stale = True
 
+    def with_part(self, beta: Vector) -> Vector:
+        """Return β of the whole if that of the part were ``beta``."""
+        whole = self._beta.copy()
+        whole[self.whole.variables_of(self.samples)] = beta
+        return whole
+
     def _record(self) -> None:
         self._beta[self.whole.variables_of(self.samples)] = self.part.beta
 
@@ -106,9 +113,13 @@ class ActiveSet:
         self.whole.residual[self.whole.variables_of(self.samples)] = self.part.residual
 
     def __enter__(self) -> Self:
+        if self._run is not None:
+            self._run.nest.append(self)
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if self._run is not None:
+            self._run.nest.pop()
         if error is None or (isinstance(error, Stop) and error.status is Status.STALLED):
             try:
                 self.absorb()
@@ -139,6 +150,7 @@ def shrinking_block(state: State, tol: float, run: Run) -> None:
     let_lag(state)
     reached = 0.0  # by the last active set
     while (violation := state.violation()) > tol and not run.gap_is_reached(state):
+        run.note_violation(state, violation)
         active = near_margin(state, policy)
         is_small = len(active) * state.problem.n_variables <= one_set * state.gram.n
         is_right = is_small or violation <= reached
@@ -147,7 +159,7 @@ def shrinking_block(state: State, tol: float, run: Run) -> None:
             settle(state)
             solve_block(state, for_now, run)
             continue
-        with ActiveSet(state, active, run.policy) as chosen:
+        with ActiveSet(state, active, run) as chosen:
             solve_block(chosen.part, for_now, run)
             reached = chosen.part.violation()
         if state.lagging is not None:
@@ -174,7 +186,7 @@ def shrinking_smo(state: State, tol: float, run: Run) -> None:
         if not run.settings.shrinking or len(keep) > run.policy.worthwhile * state.gram.n:
             steps = period
             continue
-        with ActiveSet(state, keep, run.policy) as active:
+        with ActiveSet(state, keep, run) as active:
             has_looked_again = _pairs_on(active, tol, run, has_looked_again)
         pair = no_pair(state, run)
         steps = 0  # the residual has just been rebuilt: samples are set aside again at once
@@ -202,8 +214,11 @@ def _solve_subset_first(state: State, tol: float, run: Run) -> None:
         return
     subset = np.sort(np.random.default_rng(n).choice(n, size, replace=False))
     scale = float(np.abs(state.problem.v).mean())
-    with ActiveSet(state, subset, run.policy) as chosen:
+    run.note_violation(state)
+    run.phase = "a quarter first" if not run.nest else run.phase
+    with ActiveSet(state, subset, run) as chosen:
         shrinking_block(chosen.part, max(tol, _SUBSET_TOL * scale), run)
+    run.phase = "" if not run.nest else run.phase
 
 
 def near_margin(state: State, policy: Policy) -> Index:

@@ -54,7 +54,7 @@ def solve_smo(state: State, tol: float, run: Run, last: Index | None, max_steps:
     done, n_asked = 0, 0
     while True:
         point, rows, began = Point.of(problem, state.beta, state.residual), Rows.of_cache(gram), gram.cache.clock
-        outcome = optimise(point, rows, rule, last, tol, min(max_steps - done, run.steps_left))
+        outcome = optimise(point, rows, rule, last, tol, min(max_steps - done, run.steps_left, run.stride))
         gram.cache.clock = int(rows.clock[0])
         done += outcome.steps
         # The clock ticks whenever rows are used: by a step, or by a search among the pairs of maximum gain. Those
@@ -71,7 +71,7 @@ def solve_smo(state: State, tol: float, run: Run, last: Index | None, max_steps:
             raise Stop(Status.STALLED)
         if outcome.steps:  # else rounding alone would change r, and the rows that are asked for, without end
             run.objective += stretch(state)
-        run.check(outcome.violation, gram.n)
+        run.check(state, outcome.violation)
         if outcome.code == NEEDS_ROWS:
             needed = np.unique([row for row in (outcome.first, outcome.second) if row >= 0])
             gram.rows(needed)

@@ -64,7 +64,7 @@ def proximal_then_block(state: State, tol: float, run: Run) -> None:
         if not is_solved or state.violation() <= tol:
             break
         active = near_margin(state, run.policy) if run.settings.shrinking else np.arange(state.gram.n)
-        with ActiveSet(state, active, run.policy) as chosen:
+        with ActiveSet(state, active, run) as chosen:
             proximal_steps(chosen.part, sharper(tol), run)
             is_solved = chosen.part.violation() <= sharper(tol)
     if state.violation() > tol:

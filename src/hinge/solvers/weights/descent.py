@@ -59,7 +59,7 @@ def descend(state: State, tol: float, run: Run) -> None:
     descent = _Descent(state, run)
     try:
         while descent.makes_headway and run.steps_left >= len(descent.order):
-            run.check(descent.distance, len(descent.order))
+            run.check(state, descent.distance, descent.beta, len(descent.order))
             descent.sweep()
             if descent.has_settled(tol) and descent.hand_over() <= tol:
                 return

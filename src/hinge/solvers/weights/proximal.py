@@ -59,11 +59,11 @@ def proximal_steps(state: State, tol: float, run: Run) -> None:
     policy, everyone = run.policy.proximal, np.arange(state.problem.n_variables)
     rate, problem, n_retreats = _first_rate(state, policy), _with_sums_of(state), 0
     for _ in range(policy.steps):
-        if (violation := state.violation()) <= tol:
+        if state.violation() <= tol:
             return
         step = _Step(state, problem, rate, policy)
         with suppress(LinAlgError), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            step.solve(policy.share * tol, violation, run)
+            step.solve(policy.share * tol, state, run)
         if not np.isfinite(step.beta).all():
             return
         before = state.beta.copy(), state.residual.copy()
@@ -149,7 +149,7 @@ class _Step:
                 return problem.near(beta)
         return beta
 
-    def solve(self, accuracy: float, violation: float, run: Run) -> None:
+    def solve(self, accuracy: float, state: State, run: Run) -> None:
         """Take Newton steps until weights and variables fit, or as far as they lead."""
         d, longest = len(self.weights), float(self._lengths.max())
         for _ in range(min(self.policy.steps, run.steps_left)):
@@ -159,7 +159,7 @@ class _Step:
             misfit = longest * float(np.linalg.norm(gradient[:d]))
             if misfit <= max(wanted, _ULPS * UNIT * longest * float(np.linalg.norm(self.beta * self._lengths))):
                 return
-            run.check(violation, self.problem.n_samples)
+            run.check(state, state.violation())
             step = self._newton_step(gradient)
             if not self._move(step, float(np.dot(gradient, step))):
                 return

@@ -8,14 +8,16 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from hinge.arrays import Vector
 from hinge.io import atomic_write
+from hinge.plot.style import INK, Display, blank_figure
 
 FORMATS = ("png", "svg", "pdf")
 
@@ -26,12 +28,11 @@ _GREEK = {"gamma": "γ", "nu": "ν", "epsilon": "ε"}
 _N_LEVELS = 6
 _BETTER_PART = 0.7
 
-_INK = "#1a1a1a"
 _STAR = {"marker": "*", "markersize": 17, "color": "#d55e00", "markeredgecolor": "white", "linestyle": "none"}
 _DOTS = {
     "s": 10,
     "facecolor": "white",
-    "edgecolor": _INK,
+    "edgecolor": INK,
     "linewidths": 0.6,
     "alpha": 0.8,
     "zorder": 3,
@@ -41,19 +42,9 @@ _INCHES = (7.2, 5.4)
 _DOTS_PER_INCH = 150
 
 
-def plot_scores(
-    points: Sequence[Sequence[float]],
-    scores: Sequence[float],
-    path: str | os.PathLike[str] | None = None,
-    *,
-    names: Sequence[str] = ("C", "γ"),
-    title: str = "",
-    score_name: str = "cross-validation accuracy",
-    unit: str = "%",
-    best: int | None = None,
-    smaller_is_better: bool = False,
-) -> Any:
-    """Draw the scores of a search over one or two parameters, on scales of powers of two.
+@dataclass(eq=False)
+class Landscape(Display):
+    """Scores of a search over one or two parameters, on scales of powers of two.
 
     Lines of equal score are close together below the best one; from there to the worst only the colours change,
     in wide steps. The colours (cividis) read the same to the colour-blind and in grey. Dots are the points that
@@ -65,8 +56,6 @@ def plot_scores(
         The parameters at every point, one or two positive numbers. The points need not form a grid.
     scores : sequence of float
         The score of each; NaN where there is none.
-    path : path, optional
-        Where to write the picture; the ending, ``.png``, ``.svg`` or ``.pdf``, is the format.
     names : sequence of str
         Names of the parameters: horizontal axis, vertical axis.
     title : str
@@ -78,88 +67,114 @@ def plot_scores(
     smaller_is_better : bool
         Whether scores are errors.
 
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The picture, to show or to change.
-
     Examples
     --------
     >>> points = [(2.0**c, 2.0**g) for c in (0, 2, 4) for g in (-6, -4, -2)]
-    >>> figure = plot_scores(points, [70, 75, 72, 74, 80, 78, 75, 79, 76], title="an example")
-    >>> figure.axes[0].get_xlabel()
+    >>> display = Landscape(points, [70, 75, 72, 74, 80, 78, 75, 79, 76], title="an example").plot()
+    >>> display.ax_.get_xlabel()
     'log₂ C'
     """
-    suffix = None if path is None else picture_format(path)
-    figure, axes = _canvas()
-    values = np.asarray(scores, np.float64)
-    places = np.log2(np.asarray(points, np.float64).reshape(len(values), -1))
-    if places.shape[1] not in (1, 2):
-        raise ValueError(f"a plot has one or two parameters, got {places.shape[1]}")
-    known = np.isfinite(values)
-    if not known.any():
-        raise ValueError("there is no score to draw")
-    if best is None:
-        best = int(np.argmax(np.where(known, -values if smaller_is_better else values, -np.inf)))
-    mark, top = places[best], float(values[best])
-    places, values = places[known], values[known]
-    quantity = f"{score_name} ({unit})" if unit else score_name
-    if places.shape[1] == 1:
-        order = np.argsort(places[:, 0])
-        axes.plot(places[order, 0], values[order], "o-", color=_INK, markersize=4, linewidth=1.2)
-        axes.plot([mark[0]], [top], **_STAR)
-        axes.grid(alpha=0.3)
-        axes.set_ylabel(quantity)
-    else:
-        _draw_contours(figure, axes, places, values, quantity, smaller_is_better)
-        axes.scatter(places[:, 0], places[:, 1], **_DOTS)
-        axes.plot([mark[0]], [mark[1]], zorder=4, clip_on=False, **_STAR)
-        axes.set_ylabel(f"log₂ {names[1]}")
-        axes.yaxis.set_major_locator(_whole_numbers())
-    axes.xaxis.set_major_locator(_whole_numbers())
-    axes.set_xlabel(f"log₂ {names[0]}")
-    axes.set_title(_title(title, mark, top, names, score_name, unit), fontsize=10, loc="left")
-    if path is not None:
+
+    points: Sequence[Sequence[float]]
+    scores: Sequence[float]
+    names: Sequence[str] = ("C", "γ")
+    title: str = ""
+    score_name: str = "cross-validation accuracy"
+    unit: str = "%"
+    best: int | None = None
+    smaller_is_better: bool = False
+
+    @classmethod
+    def from_estimator(
+        cls, search: Any, *, title: str = "", score_name: str = "mean test score", ax: Any = None
+    ) -> Self:
+        """Draw a fitted search over one or two positive parameters, such as C and γ.
+
+        Parameters
+        ----------
+        search : GridSearch, or any search with scikit-learn's ``cv_results_``
+            The search; with a single scoring.
+        title : str
+            First words of the title, such as the name of the data.
+        score_name : str
+            What the scores are.
+        ax : matplotlib axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        Landscape
+            The picture, drawn.
+        """
+        results = search.cv_results_
+        columns = {key.removeprefix("param_"): list(results[key]) for key in results if key.startswith("param_")}
+        varied = sorted((name for name, column in columns.items() if len(set(map(repr, column))) > 1), key=_axis)
+        if not 1 <= len(varied) <= 2:
+            raise ValueError(f"a plot shows a search over one or two parameters, not over {varied or 'none'}")
+        for name in varied:
+            strange = [value for value in columns[name] if not (isinstance(value, Real) and float(value) > 0)]
+            if strange:
+                raise ValueError(f"a plot needs positive numbers; {name} was also {strange[0]!r}")
+        # Successive halving scores a candidate in several rounds; the last one saw the most samples.
+        rows = {tuple(float(columns[name][i]) for name in varied): i for i in range(len(columns[varied[0]]))}
+        best = tuple(float(columns[name][search.best_index_]) for name in varied)
+        scores = [float(results["mean_test_score"][i]) for i in rows.values()]
+        names = [_GREEK.get(name, name) for name in varied]
+        return cls(list(rows), scores, names, title, score_name, "", list(rows).index(best)).plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to; by default a new figure.
+        """
+        values = np.asarray(self.scores, np.float64)
+        places = np.log2(np.asarray(self.points, np.float64).reshape(len(values), -1))
+        if places.shape[1] not in (1, 2):
+            raise ValueError(f"a plot has one or two parameters, got {places.shape[1]}")
+        known = np.isfinite(values)
+        if not known.any():
+            raise ValueError("there is no score to draw")
+        best = self.best
+        if best is None:
+            best = int(np.argmax(np.where(known, -values if self.smaller_is_better else values, -np.inf)))
+        ax = self._begin(ax)
+        mark, top = places[best], float(values[best])
+        places, values = places[known], values[known]
+        quantity = f"{self.score_name} ({self.unit})" if self.unit else self.score_name
+        if places.shape[1] == 1:
+            order = np.argsort(places[:, 0])
+            ax.plot(places[order, 0], values[order], "o-", color=INK, markersize=4, linewidth=1.2)
+            ax.plot([mark[0]], [top], **_STAR)
+            ax.grid(alpha=0.3)
+            ax.set_ylabel(quantity)
+        else:
+            _draw_contours(ax, places, values, quantity, self.smaller_is_better)
+            ax.scatter(places[:, 0], places[:, 1], **_DOTS)
+            ax.plot([mark[0]], [mark[1]], zorder=4, clip_on=False, **_STAR)
+            ax.set_ylabel(f"log₂ {self.names[1]}")
+            ax.yaxis.set_major_locator(_whole_numbers())
+        ax.xaxis.set_major_locator(_whole_numbers())
+        ax.set_xlabel(f"log₂ {self.names[0]}")
+        title = _title(self.title, mark, top, self.names, self.score_name, self.unit)
+        ax.set_title(title, fontsize=10, loc="left")
+        return self
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Draw into a file, without a window and all or nothing.
+
+        Parameters
+        ----------
+        path : path
+            Where to; the ending, ``.png``, ``.svg`` or ``.pdf``, is the format.
+        """
+        suffix = picture_format(path)
+        figure = blank_figure(_INCHES)
+        self.plot(ax=figure.add_subplot())
         with atomic_write(path, "wb") as file:
             figure.savefig(file, format=suffix, dpi=_DOTS_PER_INCH)
-    return figure
-
-
-def plot_search(search: Any, path: str | os.PathLike[str] | None = None, **options: Any) -> Any:
-    """Draw a fitted search over one or two positive parameters, such as C and γ.
-
-    Parameters
-    ----------
-    search : GridSearch, or any search with scikit-learn's ``cv_results_``
-        The search; with a single scoring.
-    path : path, optional
-        Where to write the picture: ``.png``, ``.svg`` or ``.pdf``.
-    **options : object
-        Passed on to `plot_scores`.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The picture, to show or to change.
-    """
-    results = search.cv_results_
-    columns = {key.removeprefix("param_"): list(results[key]) for key in results if key.startswith("param_")}
-    varied = sorted((name for name, column in columns.items() if len(set(map(repr, column))) > 1), key=_axis)
-    if not 1 <= len(varied) <= 2:
-        raise ValueError(f"a plot shows a search over one or two parameters, not over {varied or 'none'}")
-    for name in varied:
-        strange = [value for value in columns[name] if not (isinstance(value, Real) and float(value) > 0)]
-        if strange:
-            raise ValueError(f"a plot needs positive numbers; {name} was also {strange[0]!r}")
-    # Successive halving scores a candidate in several rounds; the last one saw the most samples.
-    rows = {tuple(float(columns[name][i]) for name in varied): i for i in range(len(columns[varied[0]]))}
-    best = tuple(float(columns[name][search.best_index_]) for name in varied)
-    defaults: dict[str, Any] = {
-        "names": [_GREEK.get(name, name) for name in varied],
-        "score_name": "mean test score", "unit": "", "best": list(rows).index(best),
-    }  # fmt: skip
-    scores = [float(results["mean_test_score"][i]) for i in rows.values()]
-    return plot_scores(list(rows), scores, path, **(defaults | options))
 
 
 def _axis(name: str) -> tuple[bool, str]:
@@ -207,9 +222,7 @@ def _multiples(step: float, low: float, high: float) -> Vector:
     return np.round(np.arange(first, last + 1) * step, 12)
 
 
-def _draw_contours(
-    figure: Any, axes: Any, places: Vector, values: Vector, quantity: str, smaller_is_better: bool
-) -> None:
+def _draw_contours(axes: Any, places: Vector, values: Vector, quantity: str, smaller_is_better: bool) -> None:
     from matplotlib.colors import BoundaryNorm
 
     lines, bounds = contour_levels(values, smaller_is_better)
@@ -221,9 +234,9 @@ def _draw_contours(
     colours = "cividis_r" if smaller_is_better else "cividis"
     filled = getattr(axes, kind + "f")(*data, levels=bounds, cmap=colours, norm=BoundaryNorm(bounds, 256))
     if len(lines):
-        drawn = getattr(axes, kind)(*data, levels=lines, colors=_INK, linewidths=1.0)
+        drawn = getattr(axes, kind)(*data, levels=lines, colors=INK, linewidths=1.0)
         axes.clabel(drawn, fontsize=8, fmt="%g")
-    figure.colorbar(filled, ax=axes, label=quantity, ticks=bounds, format="%g", spacing="uniform")
+    axes.figure.colorbar(filled, ax=axes, label=quantity, ticks=bounds, format="%g", spacing="uniform")
 
 
 def _grid(places: Vector, values: Vector) -> tuple[Vector, Vector, Vector] | None:
@@ -249,18 +262,8 @@ def _whole_numbers() -> Any:
 
 
 def picture_format(path: str | os.PathLike[str]) -> str:
+    """Return the format that the ending of a file's name means."""
     suffix = Path(path).suffix.lower().removeprefix(".")
     if suffix not in FORMATS:
         raise ValueError(f"a plot is written as {', '.join(FORMATS)} by the ending of its name, not as {path}")
     return suffix
-
-
-def _canvas() -> tuple[Any, Any]:
-    try:
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "plots need matplotlib: pip install 'hinge-svm[plot]'", name="matplotlib"
-        ) from error
-    figure = Figure(figsize=_INCHES, layout="constrained")
-    return figure, figure.add_subplot()

@@ -228,7 +228,3 @@ STOPS: dict[str, Callable[[], None]] = {
     "single precision": _single, "small": _small, "probabilities": _probabilities, "many classes": _classes,
     "files": _files,
 }  # fmt: skip
-
-
-if __name__ == "__main__":
-    main()

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from hinge.selection.plot import contour_levels, plot_scores, plot_search
+from hinge.plot import Landscape
+from hinge.plot.landscape import contour_levels
 
 POINTS = [(2.0**c, 2.0**g) for c in range(-5, 16, 4) for g in range(-15, 4, 3)]
 
@@ -17,13 +18,21 @@ def bowl(points):
     return [84.0 - 0.2 * (np.log2(c) - 7) ** 2 - 0.1 * (np.log2(g) + 6) ** 2 for c, g in points]
 
 
+def drawn(*arguments, **options):
+    return Landscape(*arguments, **options).plot().figure_
+
+
+def searched(search, **options):
+    return Landscape.from_estimator(search, **options).figure_
+
+
 def star_of(figure):
     (line,) = [line for line in figure.axes[0].lines if line.get_marker() == "*"]
     return line.get_xdata()[0], line.get_ydata()[0]
 
 
 def test_best_point_is_marked_and_named():
-    figure = plot_scores(POINTS, bowl(POINTS), title="heart")
+    figure = drawn(POINTS, bowl(POINTS), title="heart")
     axes = figure.axes[0]
     assert star_of(figure) == (7.0, -6.0)
     assert axes.get_title(loc="left") == (
@@ -34,7 +43,7 @@ def test_best_point_is_marked_and_named():
 
 
 def test_lines_carry_their_scores():
-    figure = plot_scores(POINTS, bowl(POINTS))
+    figure = drawn(POINTS, bowl(POINTS))
     lines, _ = contour_levels(np.array(bowl(POINTS)))
     labels = {float(text.get_text()) for text in figure.axes[0].texts}
     assert len(lines) >= 4
@@ -43,24 +52,24 @@ def test_lines_carry_their_scores():
 
 
 def test_errors_are_best_where_they_are_smallest():
-    figure = plot_scores(POINTS, [100 - score for score in bowl(POINTS)], smaller_is_better=True)
+    figure = drawn(POINTS, [100 - score for score in bowl(POINTS)], smaller_is_better=True)
     assert star_of(figure) == (7.0, -6.0)
 
 
 def test_points_that_form_no_grid_and_scores_that_are_missing():
     scores = bowl(POINTS)
     scores[3] = float("nan")
-    figure = plot_scores(POINTS, scores)
+    figure = drawn(POINTS, scores)
     assert star_of(figure) == (7.0, -6.0)
     assert len(figure.axes[0].collections[-1].get_offsets()) == len(POINTS) - 1
 
 
 def test_named_best_point_gets_the_star():
-    assert star_of(plot_scores(POINTS, bowl(POINTS), best=0)) == (-5.0, -15.0)
+    assert star_of(drawn(POINTS, bowl(POINTS), best=0)) == (-5.0, -15.0)
 
 
 def test_one_parameter_is_a_curve():
-    figure = plot_scores([[1.0], [4.0], [2.0]], [70.0, 80.0, 75.0], names=["C"])
+    figure = drawn([[1.0], [4.0], [2.0]], [70.0, 80.0, 75.0], names=["C"])
     curve = figure.axes[0].lines[0]
     assert curve.get_xdata().tolist() == [0.0, 1.0, 2.0]
     assert curve.get_ydata().tolist() == [70.0, 75.0, 80.0]
@@ -68,24 +77,24 @@ def test_one_parameter_is_a_curve():
 
 
 def test_equal_scores_and_single_rows_are_drawn_too():
-    assert len(plot_scores(POINTS, [80.0] * len(POINTS)).axes) == 1
-    assert len(plot_scores([(1.0, 2.0**g) for g in range(4)], [1.0, 2.0, 3.0, 4.0]).axes) == 1
+    assert len(drawn(POINTS, [80.0] * len(POINTS)).axes) == 1
+    assert len(drawn([(1.0, 2.0**g) for g in range(4)], [1.0, 2.0, 3.0, 4.0]).axes) == 1
 
 
 def test_files(tmp_path):
-    plot_scores(POINTS, bowl(POINTS), tmp_path / "a.png")
+    Landscape(POINTS, bowl(POINTS)).write(tmp_path / "a.png")
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
-    plot_scores(POINTS, bowl(POINTS), tmp_path / "a.svg")
+    Landscape(POINTS, bowl(POINTS)).write(tmp_path / "a.svg")
     assert ET.parse(tmp_path / "a.svg").getroot().tag.endswith("svg")
     with pytest.raises(ValueError, match="png, svg, pdf by the ending"):
-        plot_scores(POINTS, bowl(POINTS), tmp_path / "a.bmp")
+        Landscape(POINTS, bowl(POINTS)).write(tmp_path / "a.bmp")
 
 
 def test_what_cannot_be_drawn():
     with pytest.raises(ValueError, match="one or two parameters, got 3"):
-        plot_scores([(1.0, 2.0, 3.0)], [1.0])
+        drawn([(1.0, 2.0, 3.0)], [1.0])
     with pytest.raises(ValueError, match="no score"):
-        plot_scores([(1.0, 2.0)], [float("nan")])
+        drawn([(1.0, 2.0)], [float("nan")])
 
 
 def test_missing_matplotlib_names_the_extra(monkeypatch):
@@ -98,7 +107,7 @@ def test_missing_matplotlib_names_the_extra(monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ModuleNotFoundError, match=r"hinge-svm\[plot\]"):
-        plot_scores(POINTS, bowl(POINTS))
+        drawn(POINTS, bowl(POINTS))
 
 
 def search_of(**params):
@@ -111,22 +120,22 @@ def search_of(**params):
 
 def test_search_is_drawn_by_its_results():
     search = search_of(gamma=[1.0, 2.0, 1.0, 2.0], C=[1.0, 1.0, 4.0, 4.0], kernel=["rbf"] * 4)
-    figure = plot_search(search, title="a search")
+    figure = searched(search, title="a search")
     assert (figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()) == ("log₂ C", "log₂ γ")
     assert star_of(figure) == (2.0, 1.0)
-    assert plot_search(search_of(svc__nu=[0.1, 0.2])).axes[0].get_xlabel() == "log₂ svc__nu"
+    assert searched(search_of(svc__nu=[0.1, 0.2])).axes[0].get_xlabel() == "log₂ svc__nu"
 
 
 def test_last_round_of_a_candidate_counts():
-    figure = plot_search(search_of(C=[1.0, 2.0, 4.0, 2.0]))
+    figure = searched(search_of(C=[1.0, 2.0, 4.0, 2.0]))
     assert figure.axes[0].lines[0].get_ydata().tolist() == [0.0, 3.0, 2.0]
 
 
 def test_search_that_cannot_be_drawn():
     with pytest.raises(ValueError, match="positive numbers; gamma was also 'scale'"):
-        plot_search(search_of(gamma=["scale", 1.0], C=[1.0, 2.0]))
+        searched(search_of(gamma=["scale", 1.0], C=[1.0, 2.0]))
     with pytest.raises(ValueError, match="one or two parameters"):
-        plot_search(search_of(gamma=[1.0, 2.0], C=[1.0, 2.0], coef0=[0.0, 1.0]))
+        searched(search_of(gamma=[1.0, 2.0], C=[1.0, 2.0], coef0=[0.0, 1.0]))
 
 
 def test_levels_near_the_best_score_are_close():
