@@ -136,3 +136,17 @@ def test_a_port_that_is_taken_is_said(toy, capsys):
 def test_tokens_differ():
     with ToyServer(0) as first, ToyServer(0) as second:
         assert first.token != second.token
+
+
+def test_answers_do_not_wait_for_their_head_to_be_acknowledged(toy, monkeypatch):
+    seen = []
+    handlers = toy.server.RequestHandlerClass
+    original = handlers.do_GET
+
+    def look(handler):
+        seen.append(handler.connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        original(handler)
+
+    monkeypatch.setattr(handlers, "do_GET", look)
+    toy.send("")
+    assert seen == [1]
