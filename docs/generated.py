@@ -11,6 +11,8 @@ FOLDER = Path(__file__).parent / "reference" / "generated"
 MODULES = {
     "hinge": "Estimators, solvers and certificates",
     "hinge.selection": "Choosing parameters",
+    "hinge.plot": "Pictures",
+    "hinge.patch": "Hinge in the place of scikit-learn",
     "hinge.io": "Files",
     "hinge.estimators": "Model files of estimators",
     "hinge.lab": "The laboratory",

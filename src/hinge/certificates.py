@@ -75,6 +75,15 @@ class Certificates(tuple[Certificate, ...]):
         Which classes each machine tells apart; "" where there are none.
     parameters : mapping
         The parameters of the problem that it was certified for: C, ν, ε.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hinge import SVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> proofs = SVC().fit(X, y).certificate(X, y)
+    >>> len(proofs), proofs.violation < 1e-3
+    (3, True)
     """
 
     names: Sequence[str]

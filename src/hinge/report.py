@@ -99,6 +99,14 @@ class Report:
         they were provably out of reach, where most were. Of several machines: the fewest and the most of any.
     trace : Trace or None
         The course of the run, where it was asked for; of several machines that of the one that took longest.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from hinge import SVC
+    >>> report = SVC().fit(*make_moons(50)).report_
+    >>> report.converged, report.violation <= 1e-3, report.n_support > 0
+    (True, True, True)
     """
 
     status: Status

@@ -55,6 +55,14 @@ class Trace:
         Samples that the solver worked on.
     beta : float64 array of shape (n_points, n_variables) or None
         The points themselves, where they were asked for.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from hinge import SVC
+    >>> trace = SVC(trace=True).fit(*make_moons(50, noise=0.2, random_state=0)).report_.trace
+    >>> bool(trace.violation[-1] <= 1e-3), len(trace) == len(trace.seconds)
+    (True, True)
     """
 
     seconds: NDArray[np.float64]

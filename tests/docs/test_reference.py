@@ -36,4 +36,6 @@ def test_every_public_module_is_listed():
 @pytest.mark.parametrize(("module", "name"), NAMES, ids=[".".join(pair) for pair in NAMES])
 def test_docstrings_show_an_example(module, name):
     value = getattr(importlib.import_module(module), name)
-    assert ">>> " in (value.__doc__ or ""), f"{module}.{name} has no example"
+    methods = [member for key, member in vars(value).items() if key[0] != "_"] if isinstance(value, type) else []
+    texts = [getattr(part, "__doc__", None) or "" for part in (value, *methods)]
+    assert any(">>> " in text for text in texts), f"{module}.{name} has no example"

@@ -40,7 +40,17 @@ _REPLACED: list[_Binding] = []
 
 
 def is_patched() -> bool:
-    """Whether scikit-learn's support vector machines are Hinge's at present."""
+    """Whether scikit-learn's support vector machines are Hinge's at present.
+
+    Examples
+    --------
+    >>> import hinge
+    >>> with hinge.patched():
+    ...     hinge.is_patched()
+    True
+    >>> hinge.is_patched()
+    False
+    """
     return bool(_REPLACED)
 
 
@@ -101,6 +111,14 @@ def unpatch() -> None:
 
     Modules that were imported while patched keep Hinge's classes, and so do classes that were derived from them.
     Without a patch it changes nothing, and says so.
+
+    Examples
+    --------
+    >>> import hinge, sklearn.svm
+    >>> hinge.patch()
+    >>> hinge.unpatch()
+    >>> sklearn.svm.SVC.__module__
+    'sklearn.svm._classes'
     """
     with _LOCK:
         if not is_patched():

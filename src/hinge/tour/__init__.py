@@ -41,6 +41,11 @@ class Warmth:
         What the folders hold of compiled code.
     seconds : float
         How long it took.
+
+    Examples
+    --------
+    >>> from hinge import warm_up
+    >>> warm_up().folders      # doctest: +SKIP
     """
 
     folders: tuple[str, ...]
