@@ -87,7 +87,7 @@ def _survey(beta: Any, residual: Any, lo: Any, hi: Any, group: Any, n_groups: in
 
 
 def objective_of(problem: DualProblem, beta: Vector, residual: Vector) -> float:
-    """Return ½ βᵀKβ − vᵀβ, which is −½ βᵀ(v + r)."""
+    """Return ½ βᵀKβ − vᵀβ, ridge included, which is −½ βᵀ(v + r)."""
     with np.errstate(over="ignore", invalid="ignore"):  # whoever needs it looks whether it is finite
         return float(-0.5 * np.dot(beta, problem.v + residual))
 
@@ -119,20 +119,28 @@ def gap_of(problem: DualProblem, beta: Vector, residual: Vector, multipliers: Ve
     """Return the duality gap: how much the objective could at most still fall (for a convex problem).
 
     By convexity no feasible point is better by more than Σ max (r_t − μ)(b − β_t) over b in the box of t, where
-    μ is the multiplier of t's group. For C-SVC this is the classical primal minus dual objective.
+    μ is the multiplier of t's group. For C-SVC this is the classical primal minus dual objective. A ridge takes
+    ½ ρ_t (b − β_t)² off each term, which makes it finite where the box is not.
     """
     levels = multipliers if problem.n_groups else np.zeros(1)
-    return float(_gap(beta, residual, problem.lo, problem.hi, problem.group, levels))
+    ridge = np.zeros(1) if problem.ridge is None else problem.ridge
+    return float(_gap(beta, residual, problem.lo, problem.hi, problem.group, levels, ridge))
 
 
 @compiled
-def _gap(beta: Any, residual: Any, lo: Any, hi: Any, group: Any, levels: Any) -> float:
-    gap = 0.0
+def _gap(beta: Any, residual: Any, lo: Any, hi: Any, group: Any, levels: Any, ridge: Any) -> float:
+    gap, is_ridged = 0.0, ridge.shape[0] == beta.shape[0]
     for t in range(beta.shape[0]):
         excess = residual[t] - levels[group[t]]
         room = hi[t] - beta[t] if excess > 0 else beta[t] - lo[t]
         if excess != 0 and room > 0:
-            gap += abs(excess) * room
+            rho = ridge[t] if is_ridged else 0.0
+            if rho * room > abs(excess):
+                gap += 0.5 * excess * (excess / rho)
+            elif rho > 0:
+                gap += (abs(excess) - 0.5 * rho * room) * room
+            else:
+                gap += abs(excess) * room
     return gap
 
 

@@ -192,6 +192,8 @@ class _Point:
         coefficients = problem.coefficients(change)
         self.budget -= self.gram.n * int(np.count_nonzero(coefficients))
         self.residual.reshape(-1, problem.n_samples)[...] -= self.gram.product(coefficients)
+        if problem.ridge is not None:
+            self.residual -= problem.ridge * change
 
     def _direction(self, members: Index) -> Vector:
         """Solve K_FF δ + μ = r_F, Σδ = 0 in every group, by a ridged factor and refinement."""
@@ -199,6 +201,8 @@ class _Point:
         samples = members % problem.n_samples
         self.budget -= len(samples) ** 2 / 2
         kernel = self.gram.block(samples)
+        if problem.ridge is not None:
+            kernel = kernel + np.diag(problem.ridge[members])
         ridged = kernel + _RIDGE * float(np.abs(kernel.diagonal()).max()) * np.eye(len(members))
         factor = cho_factor(ridged, lower=True, overwrite_a=True, check_finite=False)
         groups = np.unique(problem.group[members]) if problem.n_groups else np.empty(0, np.int8)

@@ -65,5 +65,4 @@ def solve_small(problem: DualProblem, kernel: Floats, gram: Gram, index: Index, 
 
 
 def _residual(problem: DualProblem, kernel: Floats, beta: Vector) -> Vector:
-    runs = problem.v.reshape(-1, len(kernel)) - kernel @ problem.coefficients(beta)
-    return np.asarray(runs).ravel()
+    return problem.residual_of(beta, kernel @ problem.coefficients(beta))

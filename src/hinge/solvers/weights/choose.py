@@ -57,7 +57,9 @@ def proximal_then_block(state: State, tol: float, run: Run) -> None:
     Stop
         A limit was reached, or no working set makes progress.
     """
-    rough = max(tol, run.policy.proximal.share * state.violation())  # most samples are settled by then
+    rough = tol
+    if state.problem.ridge is None:  # else one step, nearly always, does it all
+        rough = max(tol, run.policy.proximal.share * state.violation())  # most samples are settled by then
     proximal_steps(state, rough, run)
     is_solved = state.violation() <= rough
     for _ in range(_MOST_ACTIVE_SETS):

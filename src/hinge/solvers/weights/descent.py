@@ -93,6 +93,8 @@ class _Descent:
         self.excess = np.zeros(len(self.levels))
         self.penalty = _PENALTY * float(state.gram.diagonal.mean()) if problem.n_groups else 0.0
         curvature = np.tile(state.gram.diagonal, problem.n_variables // problem.n_samples) + self.penalty
+        self.ridge = np.zeros(problem.n_variables) if problem.ridge is None else problem.ridge
+        curvature += self.ridge
         self.rate = 1 / np.maximum(curvature, np.finfo(np.float64).tiny)
         self.movable = np.flatnonzero(problem.lo < problem.hi)
         self.random = np.full(1, _SEED, dtype=np.uint64)
@@ -119,7 +121,7 @@ class _Descent:
         for start in range(0, len(order), piece):
             part = order[start : start + piece]
             kept, moves = sweep(
-                *self.rows, problem.n_samples, part, problem.v, problem.lo, problem.hi, problem.group, self.rate,
+                *self.rows, problem.n_samples, part, problem.v, problem.lo, problem.hi, problem.group, self.ridge, self.rate,
                 self.levels, self.penalty, *self.margins, self.beta, self.weights, self.excess, slopes,
             )  # fmt: skip
             order[n_kept : n_kept + kept] = part[:kept]
@@ -188,6 +190,7 @@ def sweep(
     lo: Vector,
     hi: Vector,
     group: NDArray[np.int8],
+    ridge: Vector,
     rate: Vector,
     levels: Vector,
     penalty: float,
@@ -214,7 +217,7 @@ def sweep(
         t = order[k]
         g = group[t]
         old = beta[t]
-        slope = levels[g] + penalty * excess[g] - v[t]
+        slope = levels[g] + penalty * excess[g] + ridge[t] * old - v[t]
         slope += row_dot(indptr, indices, values, t % n_samples, weights)
         if old <= lo[t]:
             if slope > upper:
