@@ -11,8 +11,8 @@ K. The residual r = v − Kβ is the negative gradient. Mass moves inside a grou
 and the amount by which this fails is the *violation*. The value between the two is the group's multiplier. A
 problem without groups has no sum to keep: its multiplier is zero and each variable moves alone.
 
-Squared losses add a *ridge* to the diagonal of the matrix, ½ Σ ρ_t β_t² to the objective and −ρ_t β_t to the residual
-of each variable (Bottou & Lin section 1.2.4): the box has no upper bound then, and needs none.
+Squared losses add a *ridge* to the diagonal of the matrix, ½ Σ ρ_t β_t² to the objective and −ρ_t β_t to the
+residual of each variable (Bottou & Lin section 1.2.4): the box has no upper bound then, and needs none.
 """
 
 from __future__ import annotations
@@ -97,9 +97,7 @@ class DualProblem:
         group, start = self.group[chosen], beta[chosen]
         sums = np.array([start[group == g].sum() for g in range(self.n_groups)])
         ridge = None if self.ridge is None else self.ridge[chosen]
-        return DualProblem(
-            self.v[chosen], self.lo[chosen], self.hi[chosen], group, sums, n_samples, start, ridge
-        )
+        return DualProblem(self.v[chosen], self.lo[chosen], self.hi[chosen], group, sums, n_samples, start, ridge)
 
     def check_point(self, beta: Any, name: str = "beta") -> Vector:
         """Return ``beta`` as an array of one finite value per variable, or raise ValueError."""

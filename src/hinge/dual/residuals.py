@@ -73,9 +73,7 @@ def exact_residual(
     tol = np.broadcast_to(tol, len(samples))
     known = np.zeros(len(samples), dtype=bool) if former is None else former.exact[samples]
     if former is not None and known.any():
-        residual[:, known], error[known] = residual_since(
-            former, problem, gram, beta, samples[known], tol[known]
-        )
+        residual[:, known], error[known] = residual_since(former, problem, gram, beta, samples[known], tol[known])
         known &= error <= _ERROR_ALLOWED * tol
     if not known.all():
         origin = Reference(np.zeros(len(beta)), problem.v, np.zeros(gram.n), np.ones(gram.n, dtype=bool))

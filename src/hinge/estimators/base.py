@@ -1,4 +1,4 @@
-"""What all five estimators share: parameters, input, attributes, warnings.
+"""What the five kernel machines share: parameters, input, attributes.
 
 scikit-learn's conventions live in this package and nowhere else. The course of a fit is `hinge.training.course`:
 an estimator says what it is about (`_formulation`), makes attributes of what it came to (`_publish`) and answers
@@ -7,62 +7,44 @@ of decisions (`_answers`).
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, _fit_context
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from hinge.arrays import Vector
 from hinge.data.given import RowKernel
 from hinge.data.structure import canonical
-from hinge.estimators.diagnosis import convergence_message
+from hinge.estimators.fitting import Trainable
 from hinge.estimators.inputs import cache_bytes, is_opaque, opaque_rows, resolve_gamma, thread_count
 from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import KERNELS, Kernel, kind_of
-from hinge.runtime import interrupt
 from hinge.settings import Settings
-from hinge.training.course import Course, Fit, Past
+from hinge.training.course import Course, Fit
 from hinge.training.data import TrainingData, select
-from hinge.training.formulation import Formulation
-from hinge.training.progress import CallbackListener, Listener, TaskListener, Watch, verbose_listener
-from hinge.training.trainer import Trainer
-
-try:  # scikit-learn 1.9 and later
-    from sklearn.callback import CallbackSupportMixin
-except ImportError:  # pragma: no cover
-
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stands in where scikit-learn has no callbacks yet."""
 
 
-class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of the estimators."""
+class KernelMachine(Trainable):
+    """Base of the kernel machines."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **Trainable._parameter_constraints,
         "kernel": [StrOptions(set(KERNELS)), callable],
         "degree": [Interval(Integral, 0, None, closed="left")],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "shrinking": ["boolean"],
         "probability": ["boolean"],
-        "tol": [Interval(Real, 0.0, None, closed="neither")],
-        "cache_size": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
-        "verbose": ["verbose"],
-        "max_iter": [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1}), None],
         "random_state": ["random_state"],
+        "cache_size": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1}), None],
         "solver": [StrOptions({"auto", "block", "smo"})],
         "precision": [StrOptions({"auto", "single", "double"})],
-        "n_jobs": [Integral, None],
-        "time_limit": [Interval(Real, 0.0, None, closed="neither"), None],
-        "warm_start": ["boolean"],
-        "callback": [callable, None],
     }
 
     # The attribute that holds what turns decisions into probabilities.
@@ -72,14 +54,6 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     _known: tuple[Any, Vector] | None = None
 
     # ------------------------------------------------------------------ what each estimator says
-
-    def _check_targets(self, y: Any) -> Any:
-        """Check and convert y."""
-        return column_or_1d(y, warn=True).astype(np.float64, copy=False)
-
-    def _formulation(self, data: TrainingData) -> Formulation:
-        """Return what a fit to these samples is about."""
-        raise NotImplementedError
 
     def _answers(self, decisions: Vector) -> Any:
         """Return the predictions that follow from the decisions of all machines."""
@@ -111,41 +85,6 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self._fit(X, y, sample_weight)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        """Fit a copy and take all its attributes over at once: several threads may fit the same estimator."""
-        twin: Self = object.__new__(type(self))
-        twin.__dict__.update(vars(self))
-        with interrupt.within(self.time_limit):
-            data = twin._training_data(X, y, sample_weight)
-            course = twin._course(data, twin._kernel_of(data))
-            gram = Gram(
-                data.X, course.kernel, cache_bytes=cache_bytes(self.cache_size), precision=self.precision,
-                threads=thread_count(self.n_jobs),
-            )  # fmt: skip
-            with interrupt.catching() as scope:
-                listeners = self._listeners()
-                try:
-                    fit = course.run(Trainer(gram, course.settings, Watch(listeners)))
-                finally:
-                    for listener in listeners:
-                        listener.close()
-                twin._publish(fit)
-                self._take_over(twin)
-                is_interrupted = interrupt.pressed()
-                scope.is_answered = True  # by what is said below
-        for listener in listeners:
-            if isinstance(listener, TaskListener):
-                listener.complete()
-        self._check_finite()
-        self._tell_outcome(fit, is_interrupted)
-        return self
-
-    def _take_over(self, twin: Self) -> None:
-        """Replace all attributes that a fit sets by those of the copy, in one step."""
-        # Parameters, and what scikit-learn's callbacks keep here, belong to whoever calls `fit`.
-        own = {name: value for name, value in vars(self).items() if not _is_of_fit(name)}
-        self.__dict__ = {**vars(twin), **own}
-
     def _training_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
         if sp.issparse(X) and self.kernel != "precomputed":
             X = canonical(X)
@@ -174,7 +113,6 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
 
     def _kernel_of(self, data: TrainingData) -> Kernel:
-        """Return the kernel; γ may depend on the samples."""
         if callable(self.kernel):
             return Kernel(RowKernel(self.kernel, is_opaque=getattr(data.X, "dtype", np.dtype(float)).kind == "O"))
         uses_gamma = "gamma" in kind_of(self.kernel).uses
@@ -182,12 +120,17 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return Kernel(self.kernel, gamma=gamma, coef0=float(self.coef0), degree=int(self.degree))
 
     def _course(self, data: TrainingData, kernel: Kernel) -> Course:
-        """Return the fit to make."""
         formulation, seed = self._formulation(data), 0
         if self.probability and formulation.n_runs > 1:
             seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         past = getattr(self, "_past", None) if self.warm_start else None
         return Course(formulation, kernel, self._settings(), bool(self.probability), seed, past)
+
+    def _gram(self, course: Course) -> Gram:
+        return Gram(
+            course.formulation.data.X, course.kernel, cache_bytes=cache_bytes(self.cache_size),
+            precision=self.precision, threads=thread_count(self.n_jobs),
+        )  # fmt: skip
 
     def _settings(self) -> Settings:
         return Settings(
@@ -197,32 +140,16 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             max_iter=None if self.max_iter in (-1, None) else int(self.max_iter),
         )
 
-    def _listeners(self) -> list[Listener]:
-        listeners: list[Listener] = []
-        if self.callback is not None:
-            listeners.append(CallbackListener(self.callback))
-        if (shown := verbose_listener(self.verbose)) is not None:
-            listeners.append(shown)
-        if hasattr(self, "_skl_callbacks"):
-            context = self._init_callback_context(max_subtasks=None, sequential_subtasks=False)
-            context.call_on_fit_task_begin(estimator=self)
-            listeners.append(TaskListener(self, context))
-        return listeners
-
     # ------------------------------------------------------------------ attributes
 
     def _publish(self, fit: Fit) -> None:
-        """Set all attributes."""
-        model = self._model = fit.model
+        super()._publish(fit)
+        model = fit.model
         self._gamma = 0.0 if callable(model.kernel.name) else model.kernel.gamma
         self.support_ = model.support.astype(np.int32)
         self.support_vectors_ = model.support_vectors
         self.intercept_ = model.intercepts
         self.shape_fit_ = fit.formulation.data.shape
-        self.reports_ = tuple(machine.solution.report for machine in fit.machines)
-        self.report_ = fit.report
-        self.fit_status_ = 0 if fit.report.converged else 1
-        self._past = Past.of(fit) if self.warm_start else None
         self.__dict__.pop(self._calibration, None)
         if fit.calibration is not None:
             setattr(self, self._calibration, fit.calibration)
@@ -248,33 +175,6 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         weights = self._model.weights()
         (weights.data if sp.issparse(weights) else weights).flags.writeable = False
         return weights
-
-    def _check_finite(self) -> None:
-        coefficients = self._model.coefficients
-        values = coefficients.data if sp.issparse(coefficients) else coefficients
-        if not (np.isfinite(values).all() and np.isfinite(self._model.intercepts).all()):
-            raise ValueError(
-                "The dual coefficients or intercepts are not finite. The input data may contain large values and "
-                "need to be preprocessed."
-            )
-
-    def _tell_outcome(self, fit: Fit, is_interrupted: bool) -> None:
-        for note in fit.notes:
-            warnings.warn(note, stacklevel=5)
-        if self.fit_status_ != 0:
-            names = getattr(self, "feature_names_in_", None)
-            is_gram = self.kernel == "precomputed"
-            message = convergence_message(self.report_, float(self.tol), fit.formulation.data.X, names, is_gram)
-        elif not fit.is_complete:
-            message = "The fit was stopped before its probabilities were calibrated: predict_proba is missing."
-            self.fit_status_ = 1
-        elif is_interrupted:
-            message = "The fit was complete when Ctrl-C was pressed."
-        else:
-            return
-        if is_interrupted:
-            raise KeyboardInterrupt(message)
-        warnings.warn(message, ConvergenceWarning, stacklevel=5)
 
     # ------------------------------------------------------------------ predicting
 
@@ -312,8 +212,3 @@ class KernelMachine(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = self.kernel != "precomputed"
         tags.input_tags.positive_only = self.kernel in KERNELS and kind_of(self.kernel).needs_nonnegative
         return tags
-
-
-def _is_of_fit(name: str) -> bool:
-    """Whether an attribute belongs to a fit, by scikit-learn's convention."""
-    return (name.startswith("_") or name.endswith("_")) and "callback" not in name

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -16,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from hinge.arrays import Vector
 from hinge.estimators.base import KernelMachine
+from hinge.estimators.inputs import class_weights_of
 from hinge.training.course import Fit
 from hinge.training.data import TrainingData
 from hinge.training.formulation import Classification
@@ -46,21 +46,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         """Return the weight of every class, having checked that there are classes to tell apart."""
         if self.multi_class == "ovr" and self.decision_function_shape == "ovo":
             raise ValueError("decision_function_shape='ovo' needs multi_class='ovo': there are no pairs")
-        classes, codes = data.classes
-        if len(classes) < 2:
-            raise ValueError(
-                "The number of classes has to be greater than one (among samples of non-zero weight); got "
-                f"{len(classes)} class"
-            )
-        if self.class_weight is None:
-            return np.ones(len(classes))
-        if isinstance(self.class_weight, str):  # "balanced", by total weight instead of by count
-            totals = np.bincount(codes, data.weights)
-            return np.asarray(totals.sum() / (len(totals) * totals))
-        weights = compute_class_weight(self.class_weight, classes=classes, y=data.y)
-        if (weights < 0).any():
-            raise ValueError(f"class_weight must not be negative, got {self.class_weight}")
-        return np.asarray(weights, dtype=np.float64)
+        return class_weights_of(self.class_weight, data)
 
     def _publish(self, fit: Fit) -> None:
         super()._publish(fit)

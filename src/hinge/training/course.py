@@ -84,16 +84,21 @@ class Course:
     seed: int = 0
     past: Past | None = None
 
-    def run(self, trainer: Trainer) -> Fit:
-        """Train all machines, put them together and calibrate them."""
-        begun = time.perf_counter()
-        formulation, data = self.formulation, self.formulation.data
+    def machines(self, trainer: Trainer) -> list[Machine]:
+        """Train all machines."""
+        formulation = self.formulation
         tasks = formulation.tasks()
         n_runs = formulation.n_runs if self.probability else 1
         trainer.prepare(tasks, n_runs)
         machines = trainer.train(tasks if self.past is None else self.past.continued(tasks, formulation))
         for task in formulation.revised(machines):
             (machines[task.number],) = trainer.train([task], first=n_runs * len(tasks) + task.number)
+        return machines
+
+    def run(self, trainer: Trainer) -> Fit:
+        """Train all machines, put them together and calibrate them."""
+        begun = time.perf_counter()
+        formulation, data, machines = self.formulation, self.formulation.data, self.machines(trainer)
         model = assemble(self.kernel, data.X, machines, data.places, formulation.order)
         report = combined_report(machines, trainer.gram, time.perf_counter() - begun)
         fit = Fit(formulation, machines, model, report, formulation.notes(machines))

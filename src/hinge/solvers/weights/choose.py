@@ -16,8 +16,9 @@ from hinge.solvers.weights.descent import descend
 from hinge.solvers.weights.proximal import proximal_steps
 
 # Few features: a matrix of their size is factorised at every step. Many: samples are nearly orthogonal, so that
-# variables can be moved one by one. In between neither is sure to pay.
-_FEW_FEATURES, _MANY_FEATURES = 400, 1000
+# variables can be moved one by one. In between neither is sure to pay, unless variables have no sums to keep: they
+# are moved one by one until that crawls, and the matrix is factorised for the rest.
+_FEW_FEATURES, _MANY_FEATURES, _MOST_FACTORISED = 400, 1000, 2000
 
 # Active sets that do not suffice will not: the samples near the margin are found at once or by blocks.
 _MOST_ACTIVE_SETS = 10
@@ -33,11 +34,13 @@ def weight_method(problem: DualProblem, gram: Gram, settings: Settings) -> str |
     if not has_weight_method(problem, gram, settings):
         return None
     d = gram.weights.n_features
-    return "proximal" if d <= _FEW_FEATURES else "descent" if d >= _MANY_FEATURES else None
+    if d <= _FEW_FEATURES:
+        return "proximal"
+    return "descent" if d >= _MANY_FEATURES or problem.n_groups == 0 else None
 
 
 def descent_then_block(state: State, tol: float, run: Run) -> None:
-    """Move variables one by one as far as that takes, and blocks of them for the rest of the way.
+    """Move variables one by one as far as that takes, and all or blocks of them for the rest of the way.
 
     Raises
     ------
@@ -45,7 +48,13 @@ def descent_then_block(state: State, tol: float, run: Run) -> None:
         A limit was reached, or no working set makes progress.
     """
     descend(state, tol, run)
-    if state.violation() > tol:
+    if (
+        state.violation() > tol
+        and state.problem.n_groups == 0
+        and state.gram.weights.n_features <= _MOST_FACTORISED
+    ):
+        proximal_then_block(state, tol, run)
+    elif state.violation() > tol:
         shrinking_block(state, tol, run)
 
 

@@ -43,7 +43,7 @@ _FINER, _FINEST = 0.5, 0.01
 # Work between two looks at the clock, in the units of `Samples.cost`.
 _WORK_AT_ONCE = 2e7
 
-_SEED = 0x2545F4914F6CDD1D
+SEED = 0x2545F4914F6CDD1D
 
 
 def descend(state: State, tol: float, run: Run) -> None:
@@ -97,7 +97,7 @@ class _Descent:
         curvature += self.ridge
         self.rate = 1 / np.maximum(curvature, np.finfo(np.float64).tiny)
         self.movable = np.flatnonzero(problem.lo < problem.hi)
-        self.random = np.full(1, _SEED, dtype=np.uint64)
+        self.random = np.full(1, SEED, dtype=np.uint64)
         self.distance = state.violation()
         self.work = 0.0
         self._milestone, self._work_then = self.distance, 0.0
@@ -121,8 +121,9 @@ class _Descent:
         for start in range(0, len(order), piece):
             part = order[start : start + piece]
             kept, moves = sweep(
-                *self.rows, problem.n_samples, part, problem.v, problem.lo, problem.hi, problem.group, self.ridge, self.rate,
-                self.levels, self.penalty, *self.margins, self.beta, self.weights, self.excess, slopes,
+                *self.rows, problem.n_samples, part, problem.v, problem.lo, problem.hi, problem.group,
+                self.ridge, self.rate, self.levels, self.penalty, *self.margins, self.beta,
+                self.weights, self.excess, slopes,
             )  # fmt: skip
             order[n_kept : n_kept + kept] = part[:kept]
             n_kept, n_moves = n_kept + kept, n_moves + moves

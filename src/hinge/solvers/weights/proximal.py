@@ -12,7 +12,8 @@ largest change of β_t divided by σ_t: σ grows from step to step, and about te
 
 σ_t is the same for all but samples that are huge beside the others: theirs is smaller, as k(x_t, x_t) is larger.
 A ridge ρ_t makes a step shorter, σ_t / (1 + ρ_t σ_t), and nothing else changes: β⁰ is followed along the residual,
-which has the ridge's part in it. It smooths the problem by itself, so that σ can be infinite from the first step on.
+which has the ridge's part in it. It smooths the problem by itself, so that σ can be infinite from the start.
+
 The multipliers are set anew after every step of Newton's, from the variables they belong to, because the residual
 of a huge sample would spoil them for all.
 """
