@@ -11,6 +11,8 @@ from hinge.runtime.interrupt import pressed, requested
 from hinge.runtime.threads import blas_on_one_thread
 from hinge.settings import Progress, Settings
 from hinge.solvers.exactness import is_within, sharper
+from hinge.solvers.policies import USUAL
+from hinge.solvers.weights.class_newton import fits_newton, is_quick, newton_steps
 from hinge.solvers.weights.crammer_singer import ClassDescent, ClassProblem, Standing
 from hinge.training.course import Course, Fit
 from hinge.training.formulation import Classification
@@ -21,6 +23,12 @@ from hinge.training.trainer import Trainer
 
 # How often a descent that has settled is looked at as a whole, before rounding is believed to rule.
 _MOST_LOOKS = 20
+
+# A descent that takes the work of so many sweeps to halve its violation crawls.
+_PATIENCE = 10
+
+# What answers are polished to where that takes no time.
+_LAST_DIGITS = 1e-12
 
 
 def run_crammer_singer(course: Course, trainer: Trainer, threshold: Threshold, C: float) -> Fit:
@@ -57,26 +65,37 @@ def _descend(descent: ClassDescent, settings: Settings, watch: Watch) -> tuple[S
     Returns the status, what the point proves, and the numbers of sweeps and of steps.
     """
     tol, n, begun = settings.tol, len(descent.alpha), time.perf_counter()
-    aim, sweeps, steps, looks = sharper(tol), 0, 0, 0
+    most = np.inf if settings.max_iter is None else settings.max_iter
+    sweeps = steps = looks = 0
+    milestone, steps_then = np.inf, 0
     watch.n_machines = 1
     watch.begin(0)
     while True:
         steps += len(descent.order)
         descent.sweep()
         sweeps += 1
+        if descent.distance < 0.5 * milestone:
+            milestone, steps_then = descent.distance, steps
         figures = Progress(steps, sweeps, descent.distance, 0.0, time.perf_counter() - begun, len(descent.order))
         is_declined = watch.has_listeners and watch.step(0, figures)
-        if descent.distance <= aim or not len(descent.order):
-            standing, looks = descent.standing(), looks + 1
-            if is_within(standing.violation, standing.rounding, tol):
-                return Status.CONVERGED, standing, sweeps, steps
-            if standing.violation <= tol:
-                return Status.UNCERTAIN, standing, sweeps, steps
-            if looks >= _MOST_LOOKS:
-                return Status.STALLED, standing, sweeps, steps
-            descent.look_at_all()
         if is_declined or requested():
             status = Status.INTERRUPTED if is_declined or pressed() else Status.TIME_LIMIT
             return status, descent.standing(), sweeps, steps
-        if settings.max_iter is not None and steps + n > settings.max_iter + len(descent.order):
+        is_settled, crawls = descent.distance <= sharper(tol), steps - steps_then > _PATIENCE * n
+        if crawls and not looks and fits_newton(descent):
+            steps += n * newton_steps(descent, sharper(tol), USUAL.proximal)
+            is_settled = True
+        if is_settled:
+            standing, looks = descent.standing(), looks + 1
+            if standing.violation <= tol:
+                break
+            if looks >= _MOST_LOOKS:
+                return Status.STALLED, standing, sweeps, steps
+            descent.look_at_all()
+        if steps >= most:
             return Status.ITERATION_LIMIT, descent.standing(), sweeps, steps
+    if is_quick(descent):
+        steps += n * newton_steps(descent, _LAST_DIGITS, USUAL.proximal)
+        standing = descent.standing()
+    is_certain = is_within(standing.violation, standing.rounding, tol)
+    return Status.CONVERGED if is_certain else Status.UNCERTAIN, standing, sweeps, steps

@@ -5,20 +5,20 @@ With a weight vector w_m for each class and e_im = 0 for a sample's own class y_
     minimise  ½ Σ_m ‖w_m‖² + Σ e_im α_im     with   w_m = Σ_i α_im x_i,   Σ_m α_im = 0,   α_im ≤ C_i [m = y_i].
 
 The variables of one sample are a problem of their own whose matrix is k(x, x) times the identity: it is solved
-exactly by sorting. With g_im = w_m·x_i + e_im, a point is optimal when max_m g_im ≤ g_im wherever α_im is below its
-bound; what this fails by is the *violation*. The primal objective ½ Σ ‖w_m‖² + Σ C_i max_m (g_im − g_iy) closes the gap.
+exactly by sorting. With g_im = w_m·x_i + e_im, a point is optimal when max_m g_im ≤ g_im wherever α_im is below
+its bound; what this fails by is the *violation*. The primal objective is ½ Σ ‖w_m‖² + Σ C_i max_m (g_im − g_iy).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hinge.arrays import Floats, Index, Vector
 from hinge.kernel.gram import Gram
-from hinge.runtime.jit import compiled
+from hinge.runtime.jit import borrowing, compiled
 from hinge.solvers.weights.descent import SEED, shuffle
 
 
@@ -96,8 +96,8 @@ class ClassDescent:
     """
 
     def __init__(self, problem: ClassProblem, gram: Gram) -> None:
-        self.problem, self._gram = problem, gram
-        self._rows = gram.weights.rows()
+        self.problem, self.gram = problem, gram
+        self._rows = ClassRows(*gram.weights.rows(), problem.codes, problem.costs, gram.diagonal)
         self.alpha = np.zeros((gram.n, problem.n_classes))
         self.weights = np.zeros((gram.weights.n_features, problem.n_classes))
         self._random = np.full(1, SEED, dtype=np.uint64)
@@ -106,32 +106,33 @@ class ClassDescent:
 
     def look_at_all(self) -> None:
         """Take back the samples that were set aside."""
-        self.order: Index = np.arange(self._gram.n)
+        self.order: Index = np.arange(self.gram.n)
         self._reach = np.inf
 
     def sweep(self) -> None:
         """Solve the problem of every sample that is not set aside, one after another in random order."""
         shuffle(self.order, self._random)
-        n_kept, self.distance = sweep_classes(
-            *self._rows, self.order, self.problem.codes, self.problem.costs, self._gram.diagonal, self._reach,
-            self.alpha, self.weights,
-        )  # fmt: skip
+        n_kept, self.distance = sweep_classes(self._rows, self.order, self._reach, self.alpha, self.weights)
         self.order, self._reach = self.order[:n_kept], self.distance
 
-    def standing(self) -> Standing:
-        """Compute the weights anew, and everything that the point proves."""
-        problem, gram = self.problem, self._gram
-        columns = range(problem.n_classes)
+    def slopes(self) -> Floats:
+        """Compute the weights anew from the variables, and the slope of every variable."""
+        gram, columns = self.gram, range(self.problem.n_classes)
         self.weights[:] = np.column_stack([gram.weights.of(self.alpha[:, m]) for m in columns])
         slopes = np.column_stack([gram.weights.project(self.weights[:, m]) for m in columns])
         slopes += 1.0
-        own = np.arange(gram.n), problem.codes
-        slopes[own] -= 1.0
+        slopes[np.arange(gram.n), self.problem.codes] -= 1.0
+        return slopes
+
+    def standing(self) -> Standing:
+        """Return what the point proves, computed from its variables alone."""
+        problem, gram = self.problem, self.gram
+        slopes, own = self.slopes(), (np.arange(gram.n), problem.codes)
         bounds = np.zeros_like(self.alpha)
         bounds[own] = problem.costs
         top = slopes.max(axis=1)
         least = np.where(self.alpha < bounds, slopes, np.inf).min(axis=1)
-        error = np.max([gram.rounding(self.alpha[:, m]) for m in columns], axis=0)
+        error = np.max([gram.rounding(alpha) for alpha in self.alpha.T], axis=0)
         size = float(np.vdot(self.weights, self.weights))
         objective = 0.5 * size + float(self.alpha.sum() - self.alpha[own].sum())
         losses = float(np.dot(problem.costs, top - slopes[own]))
@@ -143,18 +144,20 @@ class ClassDescent:
         )
 
 
+class ClassRows(NamedTuple):
+    """Samples for `sweep_classes`: rows as in `hinge.data.products.row_dot`, classes, costs, squared norms."""
+
+    indptr: Any
+    indices: Any
+    values: Any
+    codes: Any
+    costs: Any
+    norms: Any
+
+
 @compiled
 def sweep_classes(
-    indptr: Any,
-    indices: Any,
-    values: Any,
-    order: Index,
-    codes: Index,
-    costs: Vector,
-    norms: Vector,
-    reach: float,
-    alpha: Floats,
-    weights: Floats,
+    rows: ClassRows, order: Index, reach: float, alpha: Floats, weights: Floats
 ) -> tuple[int, float]:
     """Solve the problem of each sample of ``order`` exactly.
 
@@ -166,23 +169,12 @@ def sweep_classes(
         How many samples were not set aside, and the largest violation met.
     """
     k = alpha.shape[1]
-    slopes, sorted_slopes = np.empty(k), np.empty(k)
+    slopes, sorted_slopes, before = np.empty(k), np.empty(k), np.empty(k)
     n_kept, worst = 0, 0.0
     for place in range(order.shape[0]):
         i = order[place]
-        own, cost, curvature, mine = codes[i], costs[i], norms[i], alpha[i]
-        for m in range(k):
-            slopes[m] = 0.0 if m == own else 1.0
-        if values.ndim == 2:
-            for f in range(weights.shape[0]):
-                value, line = float(values[i, f]), weights[f]
-                for m in range(k):
-                    slopes[m] += value * line[m]
-        else:
-            for p in range(indptr[i], indptr[i + 1]):
-                value, line = float(values[p]), weights[np.uint32(indices[p])]
-                for m in range(k):
-                    slopes[m] += value * line[m]
+        own, cost, mine = rows.codes[i], rows.costs[i], alpha[i]
+        _add_slopes(rows.values, rows, i, own, weights, slopes)
         top, least, is_clear = -np.inf, np.inf, mine[own] == 0.0
         for m in range(k):
             top = max(top, slopes[m])
@@ -194,35 +186,78 @@ def sweep_classes(
         order[n_kept] = i
         n_kept += 1
         worst = max(worst, top - least)
-        if not top > least:
-            continue
-        # The place of equal slopes: variables at their bounds are those of the largest ones.
-        for m in range(k):
-            slopes[m] -= curvature * mine[m]
-            sorted_slopes[m] = slopes[m] + (curvature * cost if m == own else 0.0)
-        sorted_slopes.sort()
-        level, taken = sorted_slopes[k - 1] - curvature * cost, 1
-        while taken < k and level < taken * sorted_slopes[k - 1 - taken]:
-            level += sorted_slopes[k - 1 - taken]
-            taken += 1
-        level /= taken
-        if curvature > 0:
+        if top > least:
+            before[:] = mine
             for m in range(k):
-                new = min(cost if m == own else 0.0, (level - slopes[m]) / curvature)
-                slopes[m], mine[m] = new - mine[m], new
-        else:  # nothing moves the decisions of such a sample: its variables are where they cost least
+                slopes[m] -= rows.norms[i] * mine[m]
+            _solve_sample(slopes, sorted_slopes, rows.norms[i], own, cost, mine)
             for m in range(k):
-                slopes[m], mine[m] = 0.0, 0.0
-            mine[own] = cost
-            mine[0 if own > 0 else 1] = -cost
-        if values.ndim == 2:
-            for f in range(weights.shape[0]):
-                value, line = float(values[i, f]), weights[f]
-                for m in range(k):
-                    line[m] += value * slopes[m]
-        else:
-            for p in range(indptr[i], indptr[i + 1]):
-                value, line = float(values[p]), weights[np.uint32(indices[p])]
-                for m in range(k):
-                    line[m] += value * slopes[m]
+                before[m] = mine[m] - before[m]
+            _add_weights(rows.values, rows, i, before, weights)
     return n_kept, worst
+
+
+@borrowing
+def _add_slopes(values: Any, rows: ClassRows, i: int, own: int, weights: Any, slopes: Any) -> None:
+    """Set ``slopes`` to the slope of every variable of sample i."""
+    k = slopes.shape[0]
+    for m in range(k):
+        slopes[m] = 0.0 if m == own else 1.0
+    if values.ndim == 2:  # known when this is compiled, for an argument
+        for f in range(weights.shape[0]):
+            value, line = float(values[i, f]), weights[f]
+            for m in range(k):
+                slopes[m] += value * line[m]
+    else:
+        for p in range(rows.indptr[i], rows.indptr[i + 1]):
+            value, line = float(values[p]), weights[np.uint32(rows.indices[p])]
+            for m in range(k):
+                slopes[m] += value * line[m]
+
+
+@borrowing
+def _add_weights(values: Any, rows: ClassRows, i: int, step: Any, weights: Any) -> None:
+    """Add ``step`` times sample i to the weights of all classes."""
+    k = step.shape[0]
+    if values.ndim == 2:  # known when this is compiled, for an argument
+        for f in range(weights.shape[0]):
+            value, line = float(values[i, f]), weights[f]
+            for m in range(k):
+                line[m] += value * step[m]
+    else:
+        for p in range(rows.indptr[i], rows.indptr[i + 1]):
+            value, line = float(values[p]), weights[np.uint32(rows.indices[p])]
+            for m in range(k):
+                line[m] += value * step[m]
+
+
+@compiled
+def _solve_sample(linear: Any, ordered: Any, curvature: float, own: int, cost: float, mine: Any) -> None:
+    """Minimise ½ curvature Σα² + Σ linear α over the variables of one sample; ``ordered`` is room for sorting."""
+    k = linear.shape[0]
+    if not curvature > 0:  # nothing moves the decisions of such a sample: its variables are where they cost least
+        mine[:] = 0.0
+        mine[own] = cost
+        mine[0 if own > 0 else 1] = -cost
+        return
+    # The place of equal slopes: variables at their bounds are those of the smallest.
+    for m in range(k):
+        ordered[m] = linear[m] + (curvature * cost if m == own else 0.0)
+    ordered.sort()
+    level, taken = ordered[k - 1] - curvature * cost, 1
+    while taken < k and level < taken * ordered[k - 1 - taken]:
+        level += ordered[k - 1 - taken]
+        taken += 1
+    level /= taken
+    for m in range(k):
+        mine[m] = min(cost if m == own else 0.0, (level - linear[m]) / curvature)
+
+
+@compiled
+def project_classes(goal: Floats, codes: Index, costs: Vector, out: Floats) -> None:
+    """Fill ``out`` with the feasible variables nearest to ``goal``, sample by sample."""
+    linear, ordered = np.empty(goal.shape[1]), np.empty(goal.shape[1])
+    for i in range(goal.shape[0]):
+        for m in range(goal.shape[1]):
+            linear[m] = -goal[i, m]
+        _solve_sample(linear, ordered, 1.0, codes[i], costs[i], out[i])

@@ -215,7 +215,7 @@ class _Step:
             fitting = clipped_dot(self.goal, falling, self.rate, -length, problem.lo, problem.hi)
             return own + length * growth - fitting
 
-        length = _root(slope_at, slope, self.policy)
+        length = root(slope_at, slope, self.policy)
         if length <= 0:
             return False
         self.weights = self.weights + length * direction
@@ -223,7 +223,7 @@ class _Step:
         return True
 
 
-def _root(slope_at: Callable[[float], float], slope: float, policy: Proximal) -> float:
+def root(slope_at: Callable[[float], float], slope: float, policy: Proximal) -> float:
     """Return a length at which a slope, negative at 0 and rising, has nearly vanished; at most 1.
 
     By false position, with a bisection every third time.
