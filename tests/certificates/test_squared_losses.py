@@ -59,7 +59,8 @@ def test_the_gap_is_the_primal_objective_minus_the_dual(tol):
     primal = 0.5 * w @ w + C * weights @ np.maximum(0.0, 1 - y * (X @ w)) ** 2
     cert = certificate(problem, gram, beta)
     assert cert.primal == pytest.approx(primal, rel=1e-9)
-    assert cert.gap >= 0 and cert.dual == pytest.approx(primal - cert.gap, rel=1e-9)
+    assert cert.gap >= 0
+    assert cert.dual == pytest.approx(primal - cert.gap, rel=1e-9)
 
 
 def test_the_gap_of_a_regression_is_the_primal_objective_minus_the_dual():

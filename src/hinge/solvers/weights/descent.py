@@ -34,8 +34,9 @@ _PENALTY = 0.1
 _SETTLED_SHARE = 0.5
 _SWEEPS_PER_MULTIPLIER = 5
 
-# A descent that takes the work of so many sweeps over all samples to halve its violation crawls.
-_PATIENCE = 10.0
+# A descent that takes the work of so many sweeps over all samples to halve its violation crawls. Variables without
+# sums to keep may have a slow start, and blocks of them would take longer still.
+_PATIENCE, _PATIENCE_ALONE = 10.0, 30.0
 
 # How much finer the aim becomes where the feasible point misses the tolerance.
 _FINER, _FINEST = 0.5, 0.01
@@ -109,7 +110,8 @@ class _Descent:
     @property
     def makes_headway(self) -> bool:
         """Whether the distance was halved not too long ago, and feasible points do not keep missing the goal."""
-        return self.work - self._work_then <= _PATIENCE and len(self.order) > 0 and self._aim > _FINEST
+        patience = _PATIENCE if self.state.problem.n_groups else _PATIENCE_ALONE
+        return self.work - self._work_then <= patience and len(self.order) > 0 and self._aim > _FINEST
 
     def sweep(self) -> None:
         """Move every variable that is not set aside once, and change the multipliers when it is time."""
@@ -163,6 +165,7 @@ class _Descent:
         violation = self.state.adopt(self.beta)
         self.run.objective = self.state.objective()
         self._aim *= _FINER
+        self._milestone, self._work_then = violation, self.work  # from here on, with all variables
         self.order, self.margins = self.movable.copy(), (-np.inf, np.inf)
         return violation
 
