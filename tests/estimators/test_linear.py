@@ -135,7 +135,8 @@ def test_unscaled_features_are_no_reason_not_to_converge(options):
     X = X * [1.0, 1e6, 1.0, 1e3, 1e-3, 1.0] + [0.0, 0.0, 1e4, 0.0, 0.0, 1.0]
     machine = LinearSVC(**options).fit(X, y)
     assert machine.report_.converged
-    assert machine.report_.violation <= machine.tol
+    report = machine.report_
+    assert report.violation <= machine.tol or report.gap <= 1e-3 * machine.tol * -report.objective
 
 
 @pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")

@@ -33,6 +33,10 @@ from hinge.training.trainer import Sharing, Trainer
 _NO_WORKING_SET = Sizes(one_set=1)
 _NO_MATRIX = Sharing(most_samples=0)
 
+# Where features are so large that no variables in double precision meet the tolerance, a relative gap of this many
+# times the tolerance does: the weights are as good as any.
+_NEGLIGIBLE_GAP = 1e-3
+
 
 class LinearMachine(Trainable):
     """Base of the linear machines."""
@@ -106,8 +110,16 @@ class LinearMachine(Trainable):
     def _course(self, data: TrainingData, kernel: Kernel) -> Course:
         past = getattr(self, "_past", None) if self.warm_start else None
         most = max(int(self.max_iter), 1) * len(data.places)
-        settings = Settings(tol=float(self.tol) * self._scale_of(data), max_iter=most, sizes=_NO_WORKING_SET)
+        tol, gap_tol = float(self.tol) * self._scale_of(data), None
+        if self._has_many_free:
+            gap_tol = _NEGLIGIBLE_GAP * float(self.tol)
+        settings = Settings(tol=tol, gap_tol=gap_tol, max_iter=most, sizes=_NO_WORKING_SET)
         return Course(self._formulation(data), kernel, settings, past=past)
+
+    @property
+    def _has_many_free(self) -> bool:
+        """Whether so many variables are inside their box that their rounding is felt."""
+        return bool(self.loss == self._squared_loss)
 
     def _scale_of(self, data: TrainingData) -> float:
         """Return what a violation is measured by."""
@@ -247,6 +259,10 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, LinearMachine):  # type:
             super()._check_options()
         elif self._threshold.is_free:
             raise ValueError("multi_class='crammer_singer' needs a finite intercept_scaling")
+
+    @property
+    def _has_many_free(self) -> bool:
+        return super()._has_many_free or self.multi_class == "crammer_singer"
 
     def _check_targets(self, y: Any) -> Any:
         check_classification_targets(y)

@@ -87,7 +87,7 @@ def _descend(descent: ClassDescent, settings: Settings, watch: Watch) -> tuple[S
             is_settled = True
         if is_settled:
             standing, looks = descent.standing(), looks + 1
-            if standing.violation <= tol:
+            if standing.violation <= tol or settings.gap_suffices(standing):
                 break
             if looks >= _MOST_LOOKS:
                 return Status.STALLED, standing, sweeps, steps
@@ -97,5 +97,5 @@ def _descend(descent: ClassDescent, settings: Settings, watch: Watch) -> tuple[S
     if is_quick(descent):
         steps += n * newton_steps(descent, _LAST_DIGITS, USUAL.proximal)
         standing = descent.standing()
-    is_certain = is_within(standing.violation, standing.rounding, tol)
+    is_certain = is_within(standing.violation, standing.rounding, tol) or settings.gap_suffices(standing)
     return Status.CONVERGED if is_certain else Status.UNCERTAIN, standing, sweeps, steps

@@ -209,7 +209,8 @@ class Trainer:
                 solution = polish(task.problem, gram, solution, settings.tol, self.sharing.polishing / n_tasks)
             except Cancelled:
                 return solution
-            if is_within(solution.report.violation, solution.report.rounding, settings.tol):
+            report = solution.report
+            if is_within(report.violation, report.rounding, settings.tol) or settings.gap_suffices(report):
                 return solution
             settings = replace(settings, start=solution.beta)  # the solver was mistaken: let it look again
         stalled = replace(solution.report, status=Status.STALLED, message=MESSAGES[Status.STALLED])

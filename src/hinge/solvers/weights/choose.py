@@ -25,8 +25,12 @@ _MOST_ACTIVE_SETS = 10
 
 
 def has_weight_method(problem: DualProblem, gram: Gram, settings: Settings) -> bool:
-    """Whether there are weights to work on, bounded variables, and no duality gap to be watched on the way."""
-    return gram.through_weights and settings.gap_tol is None and not is_unbounded(problem)
+    """Whether there are weights to work on, bounded variables, and no duality gap to be watched on the way.
+
+    With a ridge there is hardly a way: the gap is looked at where it ends.
+    """
+    is_watched = settings.gap_tol is not None and problem.ridge is None
+    return gram.through_weights and not is_watched and not is_unbounded(problem)
 
 
 def weight_method(problem: DualProblem, gram: Gram, settings: Settings) -> str | None:
@@ -78,5 +82,5 @@ def proximal_then_block(state: State, tol: float, run: Run) -> None:
         with ActiveSet(state, active, run.policy) as chosen:
             proximal_steps(chosen.part, sharper(tol), run)
             is_solved = chosen.part.violation() <= sharper(tol)
-    if state.violation() > tol:
+    if state.violation() > tol and not run.gap_is_reached(state):
         shrinking_block(state, tol, run)
