@@ -42,6 +42,7 @@ def newton_steps(descent: ClassDescent, tol: float, policy: Proximal) -> int:
     usual = float(np.quantile(descent.gram.diagonal, policy.usual)) or 1.0
     sigma, n_steps = _FIRST / usual, 0
     standing = descent.standing()
+    least, best = standing.violation, descent.alpha.copy()
     for _ in range(policy.steps):
         if standing.violation <= tol:
             break
@@ -56,6 +57,11 @@ def newton_steps(descent: ClassDescent, tol: float, policy: Proximal) -> int:
             descent.alpha[:] = before
             break
         standing, sigma = after, _GROWTH * sigma
+        if standing.violation < least:
+            least, best = standing.violation, descent.alpha.copy()
+    descent.alpha[:] = (
+        best  # long steps may lower the objective and leave a larger violation, where rounding rules
+    )
     descent.slopes()  # whatever the weights were, they are those of the variables now
     return n_steps
 
