@@ -39,6 +39,16 @@ class Certificate:
         primal − dual.
     multipliers : array
         Intercept of each group.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge import Gram, Kernel, certificate
+    >>> from hinge.dual.formulations import c_svc
+    >>> gram = Gram(np.array([[0.0], [1.0], [2.0], [3.0]]), Kernel("linear"))
+    >>> proof = certificate(c_svc([-1, -1, 1, 1], C=10.0), gram, np.array([0.0, -1.0, 1.0, 0.0]))
+    >>> proof.box_error, proof.violation, proof.gap > 0      # feasible, yet far from the optimum
+    (0.0, 1.0, True)
     """
 
     box_error: float

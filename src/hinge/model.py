@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from hinge.arrays import Floats
 from hinge.data.cancellation import comparison_of
+from hinge.data.collection import Collection
+from hinge.data.given import RowKernel
 from hinge.data.samples import Samples
-from hinge.data.storage import DENSE_SHARE_OF_FEW, store_alike
+from hinge.data.storage import DENSE_SHARE_OF_FEW, Reference
 from hinge.data.structure import canonical, compact
+from hinge.kernel.combination import Combination
 from hinge.kernel.kernels import Kernel
 from hinge.kernel.precision import error_in_single
 from hinge.kernel.tiles import Tiles
 from hinge.runtime.interrupt import catching
-from hinge.runtime.threads import Team, blas_on_one_thread
+from hinge.runtime.memory import default_cache_bytes
+from hinge.runtime.threads import Team, blas_on_one_thread, lazy
 
 # The error of a decision in single precision, as a share of the largest, beyond which it is made in double.
 _ERROR_IN_SINGLE = 1e-4
 
 # Decisions that are nearer to zero than so many times their error are made again in double precision.
 _DOUBT = 10.0
+
+# Predictions that take less time, in seconds, are made in double: to justify single would take as long.
+_WORTH_SINGLE = 1e-4
+
 
 # CSR rows that are laid out dense: this many values at a time.
 _MOST_DENSE = 1 << 24
@@ -39,7 +46,7 @@ class Model:
     kernel : Kernel
         The kernel, with its parameters resolved to numbers.
     support_vectors : array or CSR matrix of shape (n_support, n_features)
-        The support vectors; empty rows for a precomputed kernel.
+        The support vectors; empty rows for a precomputed kernel, a `Collection` for a kernel function.
     support : int64 array of shape (n_support,)
         Their places among the training samples. A precomputed kernel finds its columns by them.
     coefficients : array or CSR matrix of shape (n_machines, n_support)
@@ -68,9 +75,9 @@ class Model:
         Parameters
         ----------
         X : array or CSR matrix
-            Samples; for a precomputed kernel, their kernel values with all training samples. float32 data is
-            evaluated in single precision where its error stays below a ten-thousandth of the decisions and cannot
-            change a sign, all other data in double.
+            Samples; for a precomputed kernel, their kernel values with all training samples, for a kernel function
+            whatever it takes. float32 data is evaluated in single precision where that saves time, its error stays
+            below a ten-thousandth of the decisions and cannot change a sign; all other data in double.
         threads : int, optional
             Number of threads; by default every core that this process may use.
 
@@ -84,6 +91,8 @@ class Model:
         ValueError
             X is not finite, or so large that kernel values or decisions overflow.
         """
+        if callable(self.kernel.name):
+            X = Collection.of(X)
         if len(self.support) == 0 or X.shape[0] == 0:
             return np.tile(self.intercepts, (X.shape[0], 1))
         X = canonical(X) if sp.issparse(X) else X
@@ -100,20 +109,35 @@ class Model:
     def _sums(self, X: Any, threads: int | None) -> NDArray[np.float64]:
         """Σ coefficient · k(s, x) for every row of X and machine."""
         if self.kernel.is_precomputed:
-            return np.asarray(np.asarray(X, dtype=np.float64)[:, self.support] @ self.coefficients.T)
+            sums = np.zeros((X.shape[0], self.coefficients.shape[0]))
+            self._combination.add(np.asarray(X, dtype=np.float64)[:, self.support], 0, sums)
+            return sums
+        if callable(self.kernel.name):
+            return self._sums_of_called(RowKernel.of(self.kernel.name), X)
         if self.kernel.is_linear:
             return self._sums_by_weights(X)
         block = max(_MOST_DENSE // X.shape[1], 1) if sp.issparse(X) and X.shape[1] else X.shape[0]
         if X.shape[0] > block and X.nnz > DENSE_SHARE_OF_FEW * X.shape[0] * X.shape[1]:
             parts = range(0, X.shape[0], block)
             return np.concatenate([self._sums(X[start : start + block], threads) for start in parts])
-        vectors, queries = store_alike(self._vectors, X, self.kernel)
-        is_bounded = not (queries.is_given or sp.issparse(self.coefficients))
-        if X.dtype == np.float32 and is_bounded:
-            sums = self._sums_in_single(vectors, queries, threads)
-            if sums is not None:
-                return sums
+        vectors, queries = self._reference.beside(X)
+        is_bounded = not sp.issparse(self.coefficients)
+        if X.dtype == np.float32 and is_bounded and self._is_worth_single(vectors, queries):
+            in_single = self._sums_in_single(vectors, queries, threads)
+            if in_single is not None:
+                return in_single
         return self._visit(vectors, queries, np.dtype(np.float64), threads)
+
+    def _is_worth_single(self, vectors: Samples, queries: Samples) -> bool:
+        tiles = self._tiles(vectors, np.dtype(np.float64))
+        return tiles.seconds(vectors.n * queries.n) > _WORTH_SINGLE
+
+    def _sums_of_called(self, function: RowKernel, X: Collection) -> NDArray[np.float64]:
+        vectors = Collection.of(self.support_vectors)
+        sums = np.zeros((X.shape[0], self.coefficients.shape[0]))
+        for piece, values in function.blocks(X, vectors, default_cache_bytes()):
+            self._combination.add(values.astype(np.float64, copy=False), 0, sums[piece])
+        return sums
 
     def _sums_in_single(
         self, vectors: Samples, queries: Samples, threads: int | None
@@ -136,44 +160,83 @@ class Model:
     def _visit(
         self, vectors: Samples, queries: Samples, dtype: np.dtype[Any], threads: int | None
     ) -> NDArray[np.float64]:
+        """As `_sums`, with kernel values in ``dtype``: a panel of queries against ranges of support vectors."""
         sums = np.zeros((queries.n, self.coefficients.shape[0]))
-        tiles = Tiles(queries, self.kernel, dtype, comparison_of(vectors, self.kernel))
-        coefficients = self.coefficients.astype(dtype)
-        team = Team(1 if queries.runs_on_one_thread else threads)
+        tiles, combination = self._tiles(vectors, dtype), self._combination
+        team = Team(threads)
 
-        def add(start: int, stop: int, tile: Floats, piece: slice) -> None:
-            with np.errstate(over="ignore", invalid="ignore"):  # `decide` looks at the sums
-                sums[start:stop] += tile.T @ coefficients[:, piece].T
+        def decide(start: int, stop: int) -> None:
+            panel = tiles.panel(np.arange(start, stop), queries)
+            width = max(tiles.width, tiles.height * tiles.width // (stop - start))
+            for first in range(0, vectors.n, width):
+                team.check()
+                tile = tiles.values(panel, first, min(first + width, vectors.n))
+                with np.errstate(over="ignore", invalid="ignore"):  # `decide` of all looks at the sums
+                    combination.add(tile, first, sums[start:stop])
 
+        seconds = tiles.seconds(vectors.n * queries.n) + combination.seconds(queries.n)
         with catching(), blas_on_one_thread():
-            tiles.visit(np.arange(vectors.n), team, add, vectors)
+            team.share(queries.n, tiles.height, decide, seconds)
         return sums
+
+    def _tiles(self, vectors: Samples, dtype: np.dtype[Any]) -> Tiles:
+        tiles = self._kept_tiles.get(dtype)
+        if tiles is None or tiles.samples is not vectors:
+            tiles = Tiles(vectors, self.kernel, dtype, comparison_of(vectors, self.kernel))
+            self._kept_tiles[dtype] = tiles
+        return tiles
+
+    # What depends on the model alone is made at its first use and kept; copies and files are without it.
+
+    @lazy
+    def _reference(self) -> Reference:
+        return Reference(self.support_vectors, self.kernel)
+
+    @lazy
+    def _combination(self) -> Combination:
+        return Combination(self.coefficients)
+
+    @lazy
+    def _kept_tiles(self) -> dict[np.dtype[Any], Tiles]:
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def weights(self) -> Any:
         """Return the weight vectors of a linear machine, one row a machine: CSR where the support vectors are."""
         if not self.kernel.is_linear:
             raise ValueError(f"only a linear machine has a weight vector; this kernel is {self.kernel.label}")
+        return self._weights
+
+    @lazy
+    def _weights(self) -> Any:
         vectors = self._vectors
         if not sp.issparse(vectors):
-            return self.coefficients @ vectors
+            weights = self.coefficients @ vectors
+            weights.flags.writeable = False
+            return weights
         columns, (narrow,) = compact(vectors)
         weights = type(vectors)(self.coefficients) @ narrow
         weights.sort_indices()
-        if columns is None:
-            return weights
-        shape = self.coefficients.shape[0], vectors.shape[1]
-        return type(vectors)((weights.data, columns[weights.indices], weights.indptr), shape=shape)
+        if columns is not None:
+            shape = self.coefficients.shape[0], vectors.shape[1]
+            weights = type(vectors)((weights.data, columns[weights.indices], weights.indptr), shape=shape)
+        weights.data.flags.writeable = False
+        return weights
 
-    @property
+    @lazy
     def _vectors(self) -> Any:
         vectors = self.support_vectors
         return canonical(vectors) if sp.issparse(vectors) else vectors
 
     def _sums_by_weights(self, X: Any) -> NDArray[np.float64]:
-        vectors = self._vectors
-        if sp.issparse(vectors):
-            _, (vectors, X) = compact(vectors, sp.csr_array(X))
-            weights = (sp.csr_array(self.coefficients) @ vectors).toarray()
-        else:
-            weights = self.coefficients @ vectors
+        weights = self._weights
+        if sp.issparse(weights):
+            columns, (narrow, X) = compact(sp.csr_array(weights), sp.csr_array(X))
+            weights = self._weights_in_full if columns is None else narrow.toarray()
         return np.asarray(X @ weights.T, dtype=np.float64)
+
+    @lazy
+    def _weights_in_full(self) -> NDArray[np.float64]:
+        return np.asarray(self._weights.toarray())

@@ -11,7 +11,17 @@ from hinge.arrays import Vector
 
 
 class Status(StrEnum):
-    """How a run ended. Only ``converged`` is success."""
+    """How a run ended. Only ``converged`` is success.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from hinge import SVC, Status
+    >>> SVC().fit(*make_moons(50)).report_.status is Status.CONVERGED
+    True
+    >>> Status.STALLED == "stalled"
+    True
+    """
 
     CONVERGED = "converged"
     """The violation, rounding errors included, is at most the tolerance (or the gap at most its own)."""
@@ -74,7 +84,10 @@ class Report:
     kernel_evaluations, cache_hits, cache_misses, cache_bytes : int
         What the Gram matrix did.
     seconds : float
-        Wall time.
+        Wall time, without that of the compiler.
+    compile_seconds : float
+        Time that compiling took meanwhile, once on a computer, and fetching compiled code from the disk, once in
+        a process. No time limit counts it.
     largest_set : int
         Variables of the largest working set; 0 where the method chooses none.
     fewest_active, most_lagging : int
@@ -102,6 +115,7 @@ class Report:
     cache_misses: int = 0
     cache_bytes: int = 0
     seconds: float = 0.0
+    compile_seconds: float = 0.0
     largest_set: int = 0
     fewest_active: int = 0
     most_lagging: int = 0
@@ -109,6 +123,10 @@ class Report:
     def __post_init__(self) -> None:
         if not self.message:
             object.__setattr__(self, "message", MESSAGES[self.status])
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Files that know no enums (skops, JSON) give the status back as text.
+        self.__dict__.update(state, status=Status(state["status"]))
 
     @property
     def converged(self) -> bool:
@@ -135,6 +153,15 @@ class Solution:
         The intercept of each group.
     report : Report
         How the run went.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge import Gram, Kernel, solve
+    >>> from hinge.dual.formulations import one_class
+    >>> solution = solve(one_class(4, nu=0.5), Gram(np.eye(4), Kernel("linear")))
+    >>> solution.beta.sum().round(9), str(solution.report.status)
+    (np.float64(2.0), 'converged')
     """
 
     beta: Vector

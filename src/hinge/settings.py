@@ -92,6 +92,15 @@ class Progress:
         Time since the start.
     n_active : int
         Samples being worked on; shrinking makes them fewer than all.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from hinge import SVC
+    >>> seen = []
+    >>> machine = SVC(callback=lambda progress: seen.append(progress.violation)).fit(*make_moons(50))
+    >>> len(seen) > 0
+    True
     """
 
     iterations: int
@@ -111,6 +120,8 @@ class Sizes:
 
     Parameters
     ----------
+    one_pass : int
+        A problem of up to so many variables, whose matrix is in memory, is solved in one compiled pass.
     one_set : int
         A problem of up to so many variables is one working set: its whole matrix is cheaper than a second choice.
     smallest_set, largest_set : int
@@ -126,6 +137,7 @@ class Sizes:
     50
     """
 
+    one_pass: int = 1000
     one_set: int = 2000
     smallest_set: int = 512
     largest_set: int = 4096
@@ -161,7 +173,7 @@ class Settings:
     max_iter : int, optional
         Most pair steps; by default the larger of ten million and a hundred per variable.
     time_limit : float, optional
-        Most seconds.
+        Most seconds, without what is compiled at a first use.
     callback : callable, optional
         Called with a `Progress` after each outer step; a true answer stops the run.
     start : array, optional

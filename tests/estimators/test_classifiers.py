@@ -113,43 +113,6 @@ def test_kernels_by_name(name, function, blobs):
     )
 
 
-class CountingKernel:
-    """A kernel function that counts the values it was asked for."""
-
-    def __init__(self):
-        self.values = 0
-
-    def __call__(self, first, second):
-        self.values += first.shape[0] * second.shape[0]
-        return first @ second.T
-
-
-def test_callable_kernel_is_asked_for_support_vectors_only_when_predicting(blobs):
-    X, y = blobs
-    kernel = CountingKernel()
-    machine = SVC(kernel=kernel).fit(X, y)
-    assert machine.support_vectors_.shape == (len(machine.support_), X.shape[1])
-    kernel.values = 0
-    decisions = machine.decision_function(X[:10])
-    assert kernel.values == 10 * len(machine.support_)
-    np.testing.assert_allclose(decisions, SVC(kernel="linear").fit(X, y).decision_function(X[:10]), atol=1e-7)
-
-
-def test_callable_kernel_may_return_sparse(blobs):
-    X, y = blobs
-    machine = SVC(kernel=lambda a, b: a @ b.T).fit(sp.csr_array(X), y)
-    np.testing.assert_array_equal(machine.predict(sp.csr_array(X)), SVC(kernel="linear").fit(X, y).predict(X))
-
-
-def test_callable_kernel_on_strings():
-    def common_letters(first, second):
-        return np.array([[len(set(a) & set(b)) for b in second] for a in first], dtype=float)
-
-    words = ["apple", "pear", "plum", "cat", "dog", "cow"]
-    machine = SVC(kernel=common_letters, C=10.0).fit(words, [0, 0, 0, 1, 1, 1])
-    np.testing.assert_array_equal(machine.predict(words), [0, 0, 0, 1, 1, 1])
-
-
 def test_labels_of_any_type(blobs):
     X, y = blobs
     names = np.array(["x", "y", "z"], dtype=object)[y]

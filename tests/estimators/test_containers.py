@@ -16,8 +16,8 @@ MACHINES = [
     SVC(kernel="poly", degree=2, coef0=1.0, probability=True, random_state=0),
     SVC(kernel="linear", probability=True, random_state=0),
     NuSVC(nu=0.1, kernel="laplacian", probability=True, random_state=0),
-    SVR(probability=True, random_state=0),
-    NuSVR(kernel="sigmoid", gamma=0.05, probability=True, random_state=0),
+    SVR(probability=True),
+    NuSVR(kernel="sigmoid", gamma=0.05, probability=True),
     OneClassSVM(nu=0.3, probability=True),
 ]
 

@@ -67,6 +67,31 @@ def test_two_class_probabilities():
     np.testing.assert_allclose(scores, machine.predict_proba(X), atol=1e-6)
 
 
+@pytest.mark.parametrize("options", [{}, {"break_ties": True}, {"multi_class": "ovr"}], ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_probabilities_of_many_classes(options, dtype):
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 5
+    many = (rng.normal(size=(200, 5)) + 2 * np.eye(5)[y]).astype(dtype)
+    machine = SVC(probability=True, random_state=0, **options).fit(many, y)
+    labels, scores = run(machine, many, zipmap=False)
+    np.testing.assert_array_equal(labels, machine.predict(many))
+    np.testing.assert_allclose(scores, machine.predict_proba(many), atol=1e-5 if dtype == np.float32 else 1e-10)
+
+
+@pytest.mark.parametrize("shape", ["ovr", "ovo"])
+@pytest.mark.parametrize("probability", [False, True])
+def test_raw_scores_are_decisions(probability, shape):
+    machine = SVC(probability=probability, random_state=0, decision_function_shape=shape).fit(X, Y)
+    labels, scores = run(machine, X, zipmap=False, raw_scores=True)
+    np.testing.assert_array_equal(labels, machine.predict(X))
+    np.testing.assert_allclose(scores, machine.decision_function(X), atol=1e-10)
+    machine.fit(X, Y > 0)
+    _, scores = run(machine, X, zipmap=False, raw_scores=True)
+    decisions = machine.decision_function(X)
+    np.testing.assert_allclose(scores, np.column_stack([-decisions, decisions]), atol=1e-10)
+
+
 def test_nu_regression_and_precomputed():
     K = X @ X.T
     machine = NuSVR(kernel="precomputed").fit(K, Y)
@@ -82,8 +107,16 @@ def test_one_class():
     np.testing.assert_allclose(scores[:, 0], machine.decision_function(fresh), atol=1e-9)
 
 
+def test_free_support_vectors_of_one_class_are_inliers():
+    """Their decisions are rounding alone."""
+    for nu in (0.1, 0.3, 0.5):
+        machine = OneClassSVM(nu=nu).fit(X)
+        labels, scores = run(machine, X)
+        assert (machine.decision_function(X) == 0).any()
+        np.testing.assert_array_equal(labels[:, 0], machine.predict(X))
+        np.testing.assert_array_equal(scores[:, 0] == 0, machine.decision_function(X) == 0)
+
+
 def test_what_cannot_be_converted_says_so():
     with pytest.raises(NotImplementedError, match="kernel function of your own"):
         run(SVC(kernel=lambda a, b: a @ b.T).fit(X, Y), X)
-    with pytest.raises(NotImplementedError, match="more than two classes"):
-        run(SVC(probability=True, random_state=0).fit(X, Y), X)

@@ -125,8 +125,8 @@ def test_same_parameters_and_defaults(name):
 
 @pytest.mark.parametrize("name", ["SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM"])
 def test_same_methods_and_attributes(name):
-    X = np.random.default_rng(0).normal(size=(40, 3))
-    y = (X[:, 0] > 0).astype(int)
+    X = 2 + np.random.default_rng(0).normal(size=(40, 3))
+    y = (X[:, 0] > 2).astype(int)
     theirs = getattr(svm, name)(kernel="linear").fit(X, y)
     ours = getattr(hinge, name)(kernel="linear").fit(X, y)
     methods = {key for key in vars(svm).get(name).__dict__ | vars(type(theirs).__mro__[1]) if key[0] != "_"}

@@ -103,20 +103,22 @@ def test_one_far_sample_does_not_blur_the_others(name, outlier):
     np.testing.assert_allclose(gram.product(beta), kernel_matrix(name, X, X) @ beta, rtol=0, atol=1e-9)
 
 
-def test_callable_is_asked_for_rows_only():
-    """A callable never sees all pairs at once unless the whole matrix is wanted."""
-    X = np.random.default_rng(2).normal(size=(40, 3))
+def test_callable_is_asked_for_rows_only_where_the_matrix_exceeds_the_budget():
+    X = np.random.default_rng(2).normal(size=(400, 3))
     asked = []
 
     def kernel(A, B):
-        asked.append(len(A) * len(B))
+        asked.append((len(A), len(B)))
         return A @ B.T
 
-    gram = Gram(X, Kernel(kernel), precision="double")
-    residual = np.zeros(40)
+    gram = Gram(X, Kernel(kernel), precision="double", cache_bytes=8 * 400**2 - 1)
+    np.testing.assert_allclose(gram.diagonal, (X**2).sum(axis=1))
+    assert len(asked) == 7  # of 64 samples each, not 400
+    asked.clear()
+    residual = np.zeros(400)
     gram.update(residual, np.array([3, 5]), np.array([1.0, -2.0]))
     np.testing.assert_allclose(residual, -X @ X.T[:, [3, 5]] @ [1.0, -2.0])
-    assert sum(asked) <= 40 + 2 * 40  # the diagonal and two rows
+    assert sum(rows * columns for rows, columns in asked) == 2 * 400
 
 
 def test_precomputed_matrix_is_used_as_it_is():

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from hinge import SVC, Gram, Kernel
 from hinge.data.layout import LAYOUT
 from hinge.data.sparse import SparseSamples
-from hinge.data.storage import store, store_alike
+from hinge.data.storage import Reference, store
 from hinge.kernel import tiles
 from reference import kernel_matrix
 
@@ -132,6 +132,6 @@ def test_prediction_stores_as_training_does(name, share, far, kind):
     X, kernel = with_zeros(share), Kernel(name, gamma=0.01)
     X[:, 0] += far
     trained = store(kind(X), kernel)
-    for stored in store_alike(kind(X), kind(X), kernel):
+    for stored in Reference(kind(X), kernel).beside(kind(X)):
         assert stored.storage == trained.storage
         assert getattr(stored, "center", None) is None or np.array_equal(stored.center, trained.center)

@@ -71,12 +71,12 @@ def _ends_at_once() -> Iterator[None]:
 def _load(command: str) -> Any:
     """Import the module of a command."""
     with _ends_at_once():
-        from hinge.runtime import interrupt, jit
+        from hinge.runtime import clock, interrupt
 
-        module = import_module(f"hinge.cli.commands.{command}")
+        module = import_module(f"hinge.cli.commands.{command.replace('-', '_')}")
 
     def announce() -> None:
-        if sys.stderr.isatty() and jit.is_compiling():
+        if sys.stderr.isatty() and clock.stands_still():
             print(f"hinge {command}: compiling; it ends after the function at hand", file=sys.stderr)
 
     interrupt.announce = announce

@@ -285,4 +285,18 @@ COMPLETION = Command(
 """,
 )
 
-TABLES = (TRAIN, PREDICT, SCALE, GRID, EASY, CHECK, SUBSET, TOY, LAB, COMPLETION)
+WARM_UP = Command(
+    "warm-up",
+    "Compile everything ahead of its first use on this computer: for container images, for cluster workers.",
+    (Option("processes", "Processes that compile side by side; by default one for each core.", kind="int",
+            metavar="N", least=1),),
+    (),
+    """
+Says where the compiled code is kept, and how much of it was there before. NUMBA_CACHE_DIR names another folder.
+
+example:
+  NUMBA_CACHE_DIR=/opt/hinge hinge warm-up
+""" + _EXITS,
+)  # fmt: skip
+
+TABLES = (TRAIN, PREDICT, SCALE, GRID, EASY, CHECK, SUBSET, TOY, LAB, WARM_UP, COMPLETION)

@@ -67,6 +67,8 @@ class Samples(ABC):
         Whether these are kernel values themselves, which nothing can compute more sharply.
     matrix : array, optional
         The kernel matrix of these samples, where it is in memory.
+    n_computed : int
+        Kernel values that were computed for it when the samples were stored.
     has_few_features : bool
         Whether distances are better summed up feature by feature than taken from a matrix product.
     counts_differences : bool
@@ -85,6 +87,7 @@ class Samples(ABC):
     is_exactly_compared = True
     is_given = False
     matrix: Floats | None = None
+    n_computed = 0
     has_few_features = False
     counts_differences = False
     runs_on_one_thread = False

@@ -2,12 +2,11 @@
 
 Samples whose features are all 0 or 1 become packed bits; those that are mostly zero, rows of a CSR matrix; all
 others, rows of an array. Which it is depends on the data and on what the kernel asks of it, not on the form in
-which it came. Kernel matrices and the rows of a kernel function are kept as they are.
+which it came. Kernel matrices, and the containers that kernel functions look into, are kept as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,20 +16,31 @@ from hinge.arrays import Floats
 from hinge.data import products
 from hinge.data.bits import packed
 from hinge.data.cancellation import cancels_in_double, cancels_in_single, comparison_of
+from hinge.data.collection import Collection
 from hinge.data.dense import DenseSamples
-from hinge.data.given import CalledKernel, GivenGram, symmetric
+from hinge.data.given import CalledKernel, GivenGram, RowKernel, symmetric
 from hinge.data.layout import LAYOUT
 from hinge.data.samples import Demands, Samples
 from hinge.data.sparse import SparseSamples
 from hinge.data.structure import canonical, compact
+from hinge.runtime.threads import lazy
 
 # From this share of non-zeros on, a dense matrix product is faster than a walk over the non-zeros: sooner where
 # features are few. From the smaller share on, samples far from zero are seen from their centre, zeros and all.
 _DENSE_SHARE, DENSE_SHARE_OF_FEW = 0.25, 0.1
 
 
-def store(X: Any, kernel: Demands) -> Samples:
+def store(X: Any, kernel: Demands, budget: int | None = None) -> Samples:
     """Store the rows of X so that ``kernel`` compares them fast, and as exactly as it can.
+
+    Parameters
+    ----------
+    X : array, CSR matrix or Collection
+        The samples.
+    kernel : Demands
+        The kernel.
+    budget : int, optional
+        Bytes: a kernel function is called once for all values while they are no more than that.
 
     Raises
     ------
@@ -47,10 +57,9 @@ def store(X: Any, kernel: Demands) -> Samples:
     """
     if kernel.is_precomputed:
         return _given_gram(X)
+    rows: Any
     if callable(kernel.name):
-        rows = X if hasattr(X, "shape") else np.asarray(X)
-        rows = canonical(rows) if sp.issparse(rows) else rows
-        return CalledKernel(rows, kernel.name, np.arange(rows.shape[0]))
+        return _called(Collection.of(X), RowKernel.of(kernel.name), budget)
     if sp.issparse(X):
         _, (rows,) = compact(sp.csr_array(canonical(X)))
     else:
@@ -58,61 +67,126 @@ def store(X: Any, kernel: Demands) -> Samples:
         if rows.ndim != 2:
             raise ValueError(f"X must be a matrix with one row per sample, got {rows.ndim} dimension(s)")
         rows = np.ascontiguousarray(rows)
-    return _stored([rows], kernel)[0]
+    _refuse_nonfinite(rows.data if sp.issparse(rows) else rows, "X")
+    samples = _Forms(rows, kernel).alone()
+    _check(samples, kernel)
+    return samples
 
 
-def store_alike(vectors: Any, queries: Any, kernel: Demands) -> tuple[Samples, Samples]:
-    """Store support vectors and new samples in the same way, so that one can be compared with the other.
+class Reference:
+    """Samples that many others will be compared with, such as support vectors: what they are stored as is kept.
 
-    Either are the rows of an array or of a CSR matrix in the form of `canonical`.
+    Parameters
+    ----------
+    rows : array or CSR matrix
+        The samples.
+    kernel : Demands
+        The kernel.
 
-    Raises
-    ------
-    ValueError
-        New samples are not finite, not defined for this kernel, or so large that their squares overflow.
+    Examples
+    --------
+    >>> from hinge import Kernel
+    >>> vectors = Reference(np.eye(3), Kernel("rbf"))
+    >>> [stored.storage for stored in vectors.beside(np.ones((2, 3)))]
+    ['bits', 'bits']
+    >>> [stored.storage for stored in vectors.beside(np.full((2, 3), 0.5))]
+    ['dense', 'dense']
     """
-    if callable(kernel.name):
-        return CalledKernel(vectors, kernel.name), CalledKernel(queries, kernel.name)
-    if sp.issparse(vectors) or sp.issparse(queries):
-        _, (vectors, queries) = compact(sp.csr_array(vectors), sp.csr_array(queries))
-    else:
-        vectors, queries = np.ascontiguousarray(vectors), np.ascontiguousarray(queries)
-    first, second = _stored([vectors, queries], kernel)
-    return first, second
+
+    def __init__(self, rows: Any, kernel: Demands) -> None:
+        self._rows = canonical(rows) if sp.issparse(rows) else rows
+        self._kernel = kernel
+
+    def beside(self, queries: Any) -> tuple[Samples, Samples]:
+        """Store these samples and ``queries``, an array or a canonical CSR matrix, in the same way.
+
+        Raises
+        ------
+        ValueError
+            New samples are not finite, not defined for this kernel, or so large that their squares overflow.
+        """
+        kernel = self._kernel
+        if sp.issparse(self._rows) or sp.issparse(queries):
+            columns, (rows, queries) = compact(self._as_csr, sp.csr_array(queries))
+            forms = self._sparse_forms if columns is None else _Forms(rows, kernel)
+            values = queries.data
+        else:
+            forms = self._dense_forms
+            values = queries = np.ascontiguousarray(queries)
+        _refuse_nonfinite(values, "X")
+        stored = forms.beside(queries)
+        _check(stored[1], kernel)
+        return stored
+
+    @lazy
+    def _as_csr(self) -> Any:
+        return sp.csr_array(self._rows)
+
+    @lazy
+    def _sparse_forms(self) -> _Forms:
+        return _Forms(self._as_csr, self._kernel)
+
+    @lazy
+    def _dense_forms(self) -> _Forms:
+        return _Forms(np.ascontiguousarray(self._rows), self._kernel)
 
 
-def _stored(parts: Sequence[Any], kernel: Demands) -> list[Samples]:
-    """Store arrays or CSR matrices alike, as the first of them had better be, and check the last."""
-    _refuse_nonfinite(parts[-1].data if sp.issparse(parts[-1]) else parts[-1], "X")
-    stored = _chosen(parts, kernel)
-    samples = stored[-1]
+class _Forms:
+    """The rows of an array or of a CSR matrix in every form that they may be stored in; each is made when used."""
+
+    def __init__(self, rows: Any, kernel: Demands) -> None:
+        self._rows = rows
+        self._kernel = kernel
+
+    def alone(self) -> Samples:
+        """Return the form that is best for these rows."""
+        return self._bits or self._sparse or self._dense
+
+    def beside(self, others: Any) -> tuple[Samples, Samples]:
+        """Return the best form that other rows can have too, and these in the same."""
+        if self._bits is not None and (bits := packed(others)) is not None:
+            return self._bits, bits
+        if self._sparse is not None and _is_mostly_zero(others):
+            return self._sparse, SparseSamples.of(others)
+        return self._dense, DenseSamples(_as_array(others), self._dense.center)
+
+    @lazy
+    def _bits(self) -> Samples | None:
+        # A weight vector needs the features themselves.
+        return None if self._kernel.is_linear else packed(self._rows)
+
+    @lazy
+    def _sparse(self) -> SparseSamples | None:
+        rows, kernel = self._rows, self._kernel
+        if kernel.is_linear:
+            return SparseSamples.of(rows) if sp.issparse(rows) else None
+        if not _is_mostly_zero(rows):
+            return None
+        sparse = SparseSamples.of(rows)
+        is_very_sparse = sp.issparse(rows) and rows.nnz <= DENSE_SHARE_OF_FEW * rows.shape[0] * rows.shape[1]
+        if not is_very_sparse and cancels_in_single(sparse, kernel):
+            return None
+        sparse.is_far_from_zero = cancels_in_double(sparse, kernel)
+        return sparse
+
+    @lazy
+    def _dense(self) -> DenseSamples:
+        kernel, dense = self._kernel, DenseSamples(_as_array(self._rows))
+        if kernel.by_differences is None:
+            return dense
+        centered = dense.centered()
+        # Differences need no centre; moving to it would round.
+        return centered if comparison_of(centered, kernel) == kernel.statistic else dense
+
+
+def _check(samples: Samples, kernel: Demands) -> None:
     kernel.check(samples)
     if kernel.squares:
         _refuse_overflow(samples)
-    if kernel.by_differences is None or comparison_of(stored[0], kernel) == kernel.statistic:
-        return stored
-    return [part.as_given() for part in stored]  # differences need no centre; moving to it would round
 
 
-def _chosen(parts: Sequence[Any], kernel: Demands) -> list[Samples]:
-    first = parts[0]
-    if kernel.is_linear:  # a weight vector needs the features themselves
-        return [SparseSamples.of(part) if sp.issparse(part) else DenseSamples(part) for part in parts]
-    bits = packed(first)
-    if bits is not None:
-        others = [packed(part) for part in parts[1:]]
-        if all(other is not None for other in others):
-            return [bits, *(other for other in others if other is not None)]
-    if all(_is_mostly_zero(part) for part in parts):
-        sparse = [SparseSamples.of(part) for part in parts]
-        is_very_sparse = sp.issparse(first) and first.nnz <= DENSE_SHARE_OF_FEW * first.shape[0] * first.shape[1]
-        if is_very_sparse or not cancels_in_single(sparse[0], kernel):
-            sparse[-1].is_far_from_zero = cancels_in_double(sparse[0], kernel)
-            return list(sparse)
-    rows = [part.toarray() if sp.issparse(part) else part for part in parts]
-    dense = DenseSamples(rows[0])
-    dense = dense if kernel.by_differences is None else dense.centered()
-    return [dense, *(DenseSamples(part, dense.center) for part in rows[1:])]
+def _as_array(rows: Any) -> Floats:
+    return rows.toarray() if sp.issparse(rows) else rows
 
 
 def _is_mostly_zero(part: Any) -> bool:
@@ -124,6 +198,15 @@ def _is_mostly_zero(part: Any) -> bool:
     if n_features < LAYOUT.many_features:
         return False
     return products.count_nonzeros(part, np.zeros(n + 1, np.int64)) <= share * n * n_features
+
+
+def _called(samples: Collection, function: RowKernel, budget: int | None) -> Samples:
+    """Store samples of a kernel function: by all their values where they fit."""
+    if budget is not None and 8 * samples.n_contained**2 > budget:
+        return CalledKernel(samples, function)
+    called = GivenGram(function.matrix(samples), storage=CalledKernel.storage)
+    called.n_computed = samples.n_contained**2
+    return called
 
 
 def _given_gram(matrix: Any) -> GivenGram:

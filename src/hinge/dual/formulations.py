@@ -90,7 +90,8 @@ def nu_svc(y: Any, nu: float = 0.5, weights: Any = None) -> DualProblem:
     if mass > min(positive, negative) * (1 + 1e-12):
         limit = 2 * min(positive, negative) / (positive + negative)
         raise InfeasibleNuError(
-            f"nu = {nu!r} is infeasible: with these classes and weights the largest feasible nu is {limit:.10g}"
+            f"specified nu is infeasible: nu = {nu!r}; with these classes and weights the largest feasible nu is "
+            f"{limit:.10g}"
         )
     mass = min(mass, positive, negative)
     start = np.zeros(len(y))

@@ -17,13 +17,13 @@ def group_extremes(problem: DualProblem, beta: Vector, residual: Vector) -> tupl
 
     An empty side is −∞ or +∞. A problem without groups has one such pair for all variables.
     """
-    top, bottom, _, _ = _survey(beta, residual, problem.lo, problem.hi, problem.group, max(problem.n_groups, 1))
+    top, bottom, _, _ = survey(beta, residual, problem.lo, problem.hi, problem.group, problem.n_groups)
     return top, bottom
 
 
 def violation_of(problem: DualProblem, beta: Vector, residual: Vector) -> float:
     """Return the amount by which the optimality conditions fail, zero where they hold."""
-    return _largest(problem, *group_extremes(problem, beta, residual))
+    return float(violation_between(*group_extremes(problem, beta, residual), problem.n_groups))
 
 
 def most_violation_of(problem: DualProblem, beta: Vector, residual: Vector, error: Vector) -> float:
@@ -32,7 +32,7 @@ def most_violation_of(problem: DualProblem, beta: Vector, residual: Vector, erro
         group_extremes(problem, beta, residual + error)[0],
         group_extremes(problem, beta, residual - error)[1],
     )
-    return _largest(problem, up, down)
+    return float(violation_between(up, down, problem.n_groups))
 
 
 def doubt_of(problem: DualProblem, beta: Vector, residual: Vector, error: Vector) -> float:
@@ -44,10 +44,16 @@ def doubt_of(problem: DualProblem, beta: Vector, residual: Vector, error: Vector
     return max(most_violation_of(problem, beta, residual, errors) - violation_of(problem, beta, residual), 0.0)
 
 
-def _largest(problem: DualProblem, top: Vector, bottom: Vector) -> float:
-    if problem.n_groups == 0:
-        return float(max(top[0], -bottom[0], 0.0))
-    return float(max(np.max(top - bottom), 0.0))
+@compiled
+def violation_between(top: Any, bottom: Any, n_groups: int) -> float:
+    """Return the violation of `group_extremes`; no number where one of them is none."""
+    if n_groups == 0:
+        return max(top[0], -bottom[0], 0.0)
+    violation = 0.0
+    for g in range(n_groups):
+        if not top[g] - bottom[g] <= violation:
+            violation = top[g] - bottom[g]
+    return violation
 
 
 def multipliers_of(problem: DualProblem, beta: Vector, residual: Vector) -> Vector:
@@ -55,24 +61,33 @@ def multipliers_of(problem: DualProblem, beta: Vector, residual: Vector) -> Vect
 
     LIBSVM document, section 3.7. Where one side of the interval is open, its finite end.
     """
-    top, bottom, n_free, total = _survey(
-        beta, residual, problem.lo, problem.hi, problem.group, max(problem.n_groups, 1)
-    )
-    multipliers = np.zeros(problem.n_groups)
-    for g in range(problem.n_groups):
-        if n_free[g]:
-            multipliers[g] = total[g] / n_free[g]
-        else:
-            ends = [end for end in (top[g], bottom[g]) if np.isfinite(end)]
-            multipliers[g] = np.mean(ends) if ends else 0.0
-    return multipliers
+    return np.asarray(
+        levels_between(*survey(beta, residual, problem.lo, problem.hi, problem.group, problem.n_groups))
+    )[: problem.n_groups]
 
 
 @compiled
-def _survey(beta: Any, residual: Any, lo: Any, hi: Any, group: Any, n_groups: int) -> tuple[Any, Any, Any, Any]:
+def levels_between(top: Any, bottom: Any, n_free: Any, total: Any) -> Any:
+    """Return the multiplier of every group that `survey` has looked at."""
+    levels = np.zeros(top.shape[0])
+    for g in range(top.shape[0]):
+        if n_free[g] > 0:
+            levels[g] = total[g] / n_free[g]
+        elif np.isfinite(top[g]) and np.isfinite(bottom[g]):
+            levels[g] = 0.5 * (top[g] + bottom[g])
+        elif np.isfinite(top[g]):
+            levels[g] = top[g]
+        elif np.isfinite(bottom[g]):
+            levels[g] = bottom[g]
+    return levels
+
+
+@compiled
+def survey(beta: Any, residual: Any, lo: Any, hi: Any, group: Any, n_groups: int) -> tuple[Any, Any, Any, Any]:
     """For each group: top and bottom as in `group_extremes`, number and total residual of the free variables."""
-    top, bottom = np.full(n_groups, -np.inf), np.full(n_groups, np.inf)
-    n_free, total = np.zeros(n_groups, np.int64), np.zeros(n_groups)
+    size = max(n_groups, 1)
+    top, bottom = np.full(size, -np.inf), np.full(size, np.inf)
+    n_free, total = np.zeros(size, np.int64), np.zeros(size)
     for t in range(beta.shape[0]):
         g, r = group[t], residual[t]
         can_grow, can_fall = beta[t] < hi[t], beta[t] > lo[t]
@@ -99,11 +114,12 @@ def excess_of(problem: DualProblem, residual: Vector, multipliers: Vector) -> Ve
 
 def count_support(problem: DualProblem, beta: Vector) -> tuple[int, int]:
     """Return the number of support vectors, and of those with a variable at its bound."""
-    return _count_support(beta, problem.lo, problem.hi, problem.n_samples)
+    return support_counts(beta, problem.lo, problem.hi, problem.n_samples)
 
 
 @compiled
-def _count_support(beta: Any, lo: Any, hi: Any, n_samples: int) -> tuple[int, int]:
+def support_counts(beta: Any, lo: Any, hi: Any, n_samples: int) -> tuple[int, int]:
+    """`count_support`, for compiled code."""
     n_support, n_bounded = 0, 0
     for first in range(n_samples):
         coefficient, is_bounded = 0.0, False
@@ -123,24 +139,27 @@ def gap_of(problem: DualProblem, beta: Vector, residual: Vector, multipliers: Ve
     ½ ρ_t (b − β_t)² off each term, which makes it finite where the box is not.
     """
     levels = multipliers if problem.n_groups else np.zeros(1)
-    ridge = np.zeros(1) if problem.ridge is None else problem.ridge
-    return float(_gap(beta, residual, problem.lo, problem.hi, problem.group, levels, ridge))
+    if problem.ridge is not None:
+        return _ridged_gap(problem, beta, excess_of(problem, residual, multipliers))
+    return float(gap_between(beta, residual, problem.lo, problem.hi, problem.group, levels))
+
+
+def _ridged_gap(problem: DualProblem, beta: Vector, excess: Vector) -> float:
+    assert problem.ridge is not None
+    room = np.where(excess > 0, problem.hi - beta, beta - problem.lo)
+    step = np.minimum(np.abs(excess) / problem.ridge, room)
+    return float(np.dot(step, np.abs(excess) - 0.5 * problem.ridge * step))
 
 
 @compiled
-def _gap(beta: Any, residual: Any, lo: Any, hi: Any, group: Any, levels: Any, ridge: Any) -> float:
-    gap, is_ridged = 0.0, ridge.shape[0] == beta.shape[0]
+def gap_between(beta: Any, residual: Any, lo: Any, hi: Any, group: Any, levels: Any) -> float:
+    """`gap_of`, for compiled code."""
+    gap = 0.0
     for t in range(beta.shape[0]):
         excess = residual[t] - levels[group[t]]
         room = hi[t] - beta[t] if excess > 0 else beta[t] - lo[t]
         if excess != 0 and room > 0:
-            rho = ridge[t] if is_ridged else 0.0
-            if rho * room > abs(excess):
-                gap += 0.5 * excess * (excess / rho)
-            elif rho > 0:
-                gap += (abs(excess) - 0.5 * rho * room) * room
-            else:
-                gap += abs(excess) * room
+            gap += abs(excess) * room
     return gap
 
 

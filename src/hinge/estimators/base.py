@@ -13,15 +13,32 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import _fit_context
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, Options, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils._param_validation import Hidden, Interval, Options, StrOptions
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_y,
+    check_array,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
 
 from hinge.arrays import Vector
+from hinge.data.collection import Collection
 from hinge.data.given import RowKernel
 from hinge.data.structure import canonical
+from hinge.estimators.exchange import Exchange
 from hinge.estimators.fitting import Trainable
-from hinge.estimators.inputs import cache_bytes, is_opaque, opaque_rows, resolve_gamma, thread_count
+from hinge.estimators.inputs import (
+    cache_bytes,
+    checked_weights,
+    is_plain,
+    is_plain_numbers,
+    resolve_gamma,
+    thread_count,
+)
+from hinge.estimators.libsvm_names import LibsvmNames
+from hinge.estimators.stand_in import StandIn
 from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import KERNELS, Kernel, kind_of
 from hinge.settings import Settings
@@ -29,7 +46,7 @@ from hinge.training.course import Course, Fit
 from hinge.training.data import TrainingData, select
 
 
-class KernelMachine(Trainable):
+class KernelMachine(StandIn, Exchange, LibsvmNames, Trainable):
     """Base of the kernel machines."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -39,8 +56,7 @@ class KernelMachine(Trainable):
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "shrinking": ["boolean"],
-        "probability": ["boolean"],
-        "random_state": ["random_state"],
+        "probability": ["boolean", Hidden(StrOptions({"deprecated"}))],
         "cache_size": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1}), None],
         "solver": [StrOptions({"auto", "block", "smo"})],
@@ -54,6 +70,10 @@ class KernelMachine(Trainable):
     _known: tuple[Any, Vector] | None = None
 
     # ------------------------------------------------------------------ what each estimator says
+
+    def _is_plain_target(self, y: Any) -> bool:
+        """Whether `_check_targets` and scikit-learn's checks would return y as it is."""
+        return is_plain_numbers(y)
 
     def _answers(self, decisions: Vector) -> Any:
         """Return the predictions that follow from the decisions of all machines."""
@@ -69,7 +89,7 @@ class KernelMachine(Trainable):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features) or (n_samples, n_samples)
             The samples; for ``kernel="precomputed"`` their kernel matrix. float32 data stays float32. For a
-            kernel of your own, X may also be a list or an array of arbitrary objects.
+            kernel of your own, X may be any container of any objects.
         y : array-like of shape (n_samples,)
             Class labels, or the numbers to predict.
         sample_weight : array-like of shape (n_samples,), optional
@@ -86,45 +106,76 @@ class KernelMachine(Trainable):
         return self._fit(X, y, sample_weight)
 
     def _training_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
-        if sp.issparse(X) and self.kernel != "precomputed":
-            X = canonical(X)
-        if callable(self.kernel) and is_opaque(X):
-            X = opaque_rows(X)
-            y = None if y is None else self._check_targets(y)
-        elif self.kernel == "precomputed" and sp.issparse(X):
+        is_supervised = y is not None or self.__sklearn_tags__().target_tags.required
+        if callable(self.kernel):  # nobody but the kernel knows what X may be
+            if is_supervised and y is None:
+                raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but y is None.")
+            check_consistent_length(X, y)
+            X, y = Collection(X), self._check_targets(_check_y(y, estimator=self)) if is_supervised else None
+        elif sp.issparse(X) and self.kernel == "precomputed":
             raise TypeError("Sparse precomputed kernels are not supported: pass K.toarray().")
-        elif y is None and not self.__sklearn_tags__().target_tags.required:
-            X = validate_data(self, X, **self._checks())
         else:
-            X, y = validate_data(self, X, y, **self._checks())
-            y = self._check_targets(y)
-        if y is not None and len(y) != X.shape[0]:
-            raise ValueError(f"X has {X.shape[0]} samples, but y has {len(y)}.")
+            X = canonical(X) if sp.issparse(X) else X
+            X, y = self._check_pairs(X, y) if is_supervised else (self._check_rows(X, reset=True), None)
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(
                 f"Precomputed matrix must be a square matrix: kernel values of the training samples with each "
                 f"other. Input is a {X.shape[0]}x{X.shape[1]} matrix."
             )
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+            sample_weight = checked_weights(sample_weight, X)
         return select(X, y, sample_weight, is_gram=self.kernel == "precomputed")
+
+    def _check_pairs(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Check and convert samples and targets."""
+        if self._is_plain_target(y) and is_plain(X) and len(y) == len(X):
+            return self._known_by_features(X), y
+        X, y = validate_data(self, X, y, **self._checks())
+        return X, self._check_targets(y)
+
+    def _check_rows(self, X: Any, *, reset: bool) -> Any:
+        """Check and convert samples; ``reset`` in a fit, which says how many features there are.
+
+        scikit-learn's own checks take longer than the prediction of a row: what they would not change is not shown
+        to them.
+        """
+        if is_plain(X):
+            if reset:
+                return self._known_by_features(X)
+            known = vars(self)
+            if known.get("n_features_in_") == X.shape[1] and "feature_names_in_" not in known:
+                return X
+        return validate_data(self, X, reset=reset, **self._checks())
+
+    def _known_by_features(self, X: Any) -> Any:
+        """Note the features of samples without names; return the samples."""
+        self.__dict__.pop("feature_names_in_", None)
+        self.n_features_in_ = X.shape[1]
+        return X
 
     def _checks(self) -> dict[str, Any]:
         return {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
 
     def _kernel_of(self, data: TrainingData) -> Kernel:
         if callable(self.kernel):
-            return Kernel(RowKernel(self.kernel, is_opaque=getattr(data.X, "dtype", np.dtype(float)).kind == "O"))
+            return Kernel(RowKernel(self.kernel))
         uses_gamma = "gamma" in kind_of(self.kernel).uses
         gamma = resolve_gamma(self.gamma, data.X, data.weights) if uses_gamma else 0.0
         return Kernel(self.kernel, gamma=gamma, coef0=float(self.coef0), degree=int(self.degree))
 
     def _course(self, data: TrainingData, kernel: Kernel) -> Course:
-        formulation, seed = self._formulation(data), 0
-        if self.probability and formulation.n_runs > 1:
-            seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         past = getattr(self, "_past", None) if self.warm_start else None
-        return Course(formulation, kernel, self._settings(), bool(self.probability), seed, past)
+        seed = self._seed() if self._calibrates else 0
+        return Course(self._formulation(data), kernel, self._settings(), self._calibrates, seed, past)
+
+    @property
+    def _calibrates(self) -> bool:
+        """Whether probabilities are wanted; scikit-learn's default is the word "deprecated", for no."""
+        return self.probability != "deprecated" and bool(self.probability)
+
+    def _seed(self) -> int:
+        """Return what folds are drawn by, besides the values of the samples."""
+        return 0
 
     def _gram(self, course: Course) -> Gram:
         return Gram(
@@ -147,7 +198,8 @@ class KernelMachine(Trainable):
         model = fit.model
         self._gamma = 0.0 if callable(model.kernel.name) else model.kernel.gamma
         self.support_ = model.support.astype(np.int32)
-        self.support_vectors_ = model.support_vectors
+        vectors = model.support_vectors
+        self.support_vectors_ = vectors.selected() if isinstance(vectors, Collection) else vectors
         self.intercept_ = model.intercepts
         self.shape_fit_ = fit.formulation.data.shape
         self.__dict__.pop(self._calibration, None)
@@ -162,7 +214,7 @@ class KernelMachine(Trainable):
 
     def _as_input(self, values: Vector) -> Any:
         """Return a sparse matrix where the training data was one, as scikit-learn does."""
-        vectors = self.support_vectors_
+        vectors = self._model.support_vectors
         return type(vectors)(values) if sp.issparse(vectors) else values
 
     @property
@@ -172,9 +224,7 @@ class KernelMachine(Trainable):
             raise AttributeError("coef_ is only available when using a linear kernel")
         if not hasattr(self, "_model"):
             raise AttributeError(f"this {type(self).__name__} is not fitted yet; coef_ exists after fit")
-        weights = self._model.weights()
-        (weights.data if sp.issparse(weights) else weights).flags.writeable = False
-        return weights
+        return self._model.weights()
 
     # ------------------------------------------------------------------ predicting
 
@@ -182,29 +232,35 @@ class KernelMachine(Trainable):
         """Check X and return the decision values of all machines."""
         if self._known is not None and X is self._known[0]:
             return self._known[1].copy()
-        check_is_fitted(self)
-        if callable(self.kernel) and self._model.kernel.name.is_opaque:  # type: ignore[union-attr]
-            X = opaque_rows(X)
+        self._check_fitted()
+        if callable(self._model.kernel.name):
+            X = Collection(X)
         elif self.kernel == "precomputed":
             X = self._check_gram_rows(X)
         else:
             if sp.issparse(X) and X.format != "csr":
                 X = canonical(X)  # its indices are checked before anyone follows them; those of CSR rows later
-            X = validate_data(self, X, reset=False, **self._checks())
+            X = self._check_rows(X, reset=False)
         return self._model.decide(X, threads=thread_count(self.n_jobs))
+
+    def _check_fitted(self) -> None:
+        if "_model" not in vars(self):
+            check_is_fitted(self)
 
     def _check_gram_rows(self, X: Any) -> Any:
         if sp.issparse(X):
             raise TypeError("Sparse precomputed kernels are not supported: pass K.toarray().")
-        shape = getattr(X, "shape", None) or np.shape(X)
-        if len(shape) == 2 and shape[1] != self.shape_fit_[0]:
+        if not is_plain(X) or "feature_names_in_" in vars(self):
+            _check_feature_names(self, X, reset=False)
+            X = check_array(X, input_name="X", estimator=self, **self._checks())
+        if X.shape[1] != self.shape_fit_[0]:
             raise ValueError(
-                f"X.shape[1] = {shape[1]} should be equal to {self.shape_fit_[0]}, the number of samples at "
+                f"X.shape[1] = {X.shape[1]} should be equal to {self.shape_fit_[0]}, the number of samples at "
                 "training time: X must hold kernel values of the new samples with all training samples. "
-                f"(X has {shape[1]} features, but {type(self).__name__} is expecting {self.shape_fit_[0]} "
+                f"(X has {X.shape[1]} features, but {type(self).__name__} is expecting {self.shape_fit_[0]} "
                 "features as input.)"
             )
-        return validate_data(self, X, reset=False, **self._checks())
+        return X
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -8,14 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
 from hinge.arrays import Vector
 from hinge.estimators.base import KernelMachine
-from hinge.estimators.inputs import class_weights_of
+from hinge.estimators.inputs import class_weights_of, is_plain_labels
 from hinge.training.course import Fit
 from hinge.training.data import TrainingData
 from hinge.training.formulation import Classification
@@ -28,6 +29,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelMachine._parameter_constraints,
+        "random_state": ["random_state"],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
         "multi_class": [StrOptions({"ovr", "ovo"})],
@@ -42,11 +44,17 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         check_classification_targets(y)
         return column_or_1d(y, warn=True)
 
+    def _is_plain_target(self, y: Any) -> bool:
+        return is_plain_labels(y)
+
     def _class_weights_of(self, data: TrainingData) -> Vector:
         """Return the weight of every class, having checked that there are classes to tell apart."""
         if self.multi_class == "ovr" and self.decision_function_shape == "ovo":
             raise ValueError("decision_function_shape='ovo' needs multi_class='ovo': there are no pairs")
         return class_weights_of(self.class_weight, data)
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _publish(self, fit: Fit) -> None:
         super()._publish(fit)
@@ -102,14 +110,14 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
             Labels. Pairs vote, and the first of several classes with most votes wins, or with ``break_ties`` the
             most confident of them. A machine with ``probability=True`` answers the most probable class.
         """
-        check_is_fitted(self)
+        self._check_fitted()
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
         return self._answers(self._decide(X))
 
     def _answers(self, decisions: Vector) -> NDArray[Any]:
         n_classes = len(self.classes_)
-        if self.probability and hasattr(self, "_sigmoids"):
+        if self._calibrates and hasattr(self, "_sigmoids"):
             codes = np.argmax(self._probabilities(decisions), axis=1)
         elif n_classes == 2:
             codes = (decisions[:, 0] > 0).astype(np.intp)
@@ -122,7 +130,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         return np.asarray(self.classes_[codes])
 
     def _has_probability(self) -> bool:
-        if not self.probability:
+        if not self._calibrates:
             raise AttributeError("predict_proba is not available when probability=False")
         return True
 
@@ -140,11 +148,11 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         array of shape (n_samples, n_classes)
             Probabilities in the order of ``classes_``. `predict` answers the largest of them.
         """
-        check_is_fitted(self)
+        self._check_fitted()
         if not hasattr(self, "_sigmoids"):
             raise NotFittedError(
-                f"this {type(self).__name__} has no probabilities: it was fitted with probability=False, or its "
-                "fit was stopped; call fit again"
+                "predict_proba is not available when fitted with probability=False, or when the fit was stopped "
+                f"before its end; fit this {type(self).__name__} again"
             )
         return self._probabilities(self._decide(X))
 
@@ -175,7 +183,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
 
     @property
     def probA_(self) -> Vector:  # noqa: N802
-        """Slopes of the sigmoids, one a machine: P = 1 / (1 + exp(probA_ f + probB_)) (LIBSVM's signs)."""
+        """Slopes of the sigmoids, one a machine: ``P = 1 / (1 + exp(probA_ f + probB_))`` (LIBSVM's signs)."""
         return self._published_sigmoids()[0]
 
     @property
@@ -184,9 +192,9 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         return self._published_sigmoids()[1]
 
     def _published_sigmoids(self) -> tuple[Vector, Vector]:
-        if not hasattr(self, "_sigmoids"):
-            raise AttributeError("probA_ and probB_ exist after a fit with probability=True")
-        slopes, offsets = self._sigmoids.T
+        if not hasattr(self, "_model"):
+            raise AttributeError("probA_ and probB_ exist after fit")
+        slopes, offsets = getattr(self, "_sigmoids", np.empty((0, 2))).T
         # LIBSVM's two-class machine is positive for classes_[0]: there A stays and B changes its sign.
         return slopes, -offsets if len(self.classes_) == 2 else offsets
 

@@ -14,8 +14,9 @@ _KERNELS = "\n".join(f"    - {line}" for line in FORMULAS)
 PARAMETERS = {
     "kernel": f"""\
 kernel : {{{", ".join(f'"{name}"' for name in KERNELS)}}} or callable, default="rbf"
-    One of these names, or a function of two sets of samples that returns the matrix of their kernel values; it is
-    asked for the rows that are needed, when they are needed.
+    One of these names, or a function of two sets of samples that returns the matrix of their kernel values. It is
+    called once with X and X at fit, once with new samples and X at prediction, whatever X is; by blocks of
+    samples where the matrix exceeds ``cache_size``.
 
 {_KERNELS}
 
@@ -59,7 +60,8 @@ n_jobs : int or None, default=None
     inner limits respected). It does not change the answer, not even its last bit; but several machines that are
     trained at once share the cache.
 time_limit : float or None, default=None
-    Most seconds for the fit. What is reached by then is kept, with a ConvergenceWarning.
+    Most seconds for the fit, without what is compiled at a first use. What is reached by then is kept, with a
+    ConvergenceWarning.
 warm_start : bool, default=False
     Start from the solution of the last fit, if it had as many samples and the same classes; this continues a
     fit that was stopped.

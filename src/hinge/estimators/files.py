@@ -17,6 +17,7 @@ from hinge.arrays import Vector
 from hinge.estimators.nu_svc import NuSVC
 from hinge.estimators.one_class import OneClassSVM
 from hinge.estimators.regression import SVR, NuSVR
+from hinge.estimators.stand_in import originals
 from hinge.estimators.svc import SVC
 from hinge.io.budget import Budget
 from hinge.io.models.libsvm_model import CLASSIFIERS, LibsvmModel, SvmType
@@ -41,7 +42,8 @@ def save_model(estimator: Any, path: str | os.PathLike[str], *, digits: int = 8)
     Parameters
     ----------
     estimator : SVC, NuSVC, SVR, NuSVR or OneClassSVM
-        A fitted estimator with one of LIBSVM's kernels, one machine a pair and whole-numbered classes.
+        A fitted estimator, of Hinge or of scikit-learn, with one of LIBSVM's kernels, one machine a pair and
+        whole-numbered classes.
     path : path
         Where to write.
     digits : int
@@ -106,6 +108,21 @@ def load_model(path: str | os.PathLike[str] | BinaryIO, *, n_features: int | Non
     -----
     Classes are sorted, so a tie of votes between three or more classes goes to the smallest label, and not to
     the first of the file; with probabilities `predict` answers the most probable class, as ``svm-predict -b 1``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import make_moons
+    >>> from hinge import SVC
+    >>> from hinge.estimators import load_model, save_model
+    >>> X, y = make_moons(50)
+    >>> machine = SVC().fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(machine, Path(folder) / "moons.model", digits=17)
+    ...     same = load_model(Path(folder) / "moons.model")
+    >>> bool((same.predict(X) == machine.predict(X)).all())
+    True
     """
     model = read_libsvm_model(path)
     name = os.fspath(path) if isinstance(path, str | os.PathLike) else ""
@@ -119,6 +136,7 @@ def load_model(path: str | os.PathLike[str] | BinaryIO, *, n_features: int | Non
 
 
 def _to_libsvm(estimator: Any) -> LibsvmModel:
+    estimator = _as_ours(estimator)
     svm_type = _TYPE_OF.get(type(estimator))
     if svm_type is None:
         held = ", ".join(kind.__name__ for kind in _TYPE_OF)
@@ -137,6 +155,16 @@ def _to_libsvm(estimator: Any) -> LibsvmModel:
         prob_a=None if scale is None else np.array([scale]),
         density_marks=None if marks is None else (marks[:-1] + marks[1:]) / 2,
     )  # fmt: skip
+
+
+def _as_ours(estimator: Any) -> Any:
+    """Return an estimator of ours for one of scikit-learn's."""
+    if type(estimator) in _TYPE_OF:
+        return estimator
+    for kind in _TYPE_OF:
+        if isinstance(estimator, originals()[kind.__name__]):
+            return kind.from_sklearn(estimator)  # type: ignore[attr-defined]
+    return estimator
 
 
 def _indexed(model: Model) -> Any:
@@ -230,7 +258,7 @@ def _publish_single(estimator: Any, model: LibsvmModel, trained: Model) -> None:
     estimator.dual_coef_ = trained.coefficients
     estimator.intercept_ = trained.intercepts
     if model.svm_type == "one_class":
-        estimator.offset_ = float(-trained.intercepts[0])
+        estimator.offset_ = 0.0 - trained.intercepts
         if model.density_marks is not None:
             estimator.density_marks_ = _marks_between(model.density_marks)
     elif model.prob_a is not None:

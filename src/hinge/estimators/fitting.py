@@ -6,6 +6,7 @@ An estimator says what data, course, Gram matrix and attributes are; what happen
 from __future__ import annotations
 
 import warnings
+from functools import cache
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -20,6 +21,7 @@ from hinge.estimators.diagnosis import convergence_message
 from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import Kernel
 from hinge.runtime import interrupt
+from hinge.runtime.threads import blas_on_one_thread
 from hinge.training.course import Course, Fit, Past
 from hinge.training.data import TrainingData
 from hinge.training.formulation import Formulation
@@ -32,6 +34,17 @@ except ImportError:  # pragma: no cover
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands in where scikit-learn has no callbacks yet."""
+
+
+# Types of parameters whose values never change, and all of these, class by class, that have passed the checks.
+_IMMUTABLE = frozenset({str, int, float, bool, type(None)})
+_MOST_PASSED = 1000
+_passed: set[tuple[Any, ...]] = set()
+
+
+@cache
+def _parameter_names(cls: type[BaseEstimator]) -> list[str]:
+    return list(cls._get_param_names())
 
 
 class Trainable(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
@@ -89,11 +102,30 @@ class Trainable(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     # ------------------------------------------------------------------ fitting
 
+    def _validate_params(self) -> None:
+        """Check the parameters, as scikit-learn's decorator of `fit` asks: those that passed once do so again.
+
+        Whether a number, a string or None is allowed depends on its type and value alone. Everything else is
+        looked at every time.
+        """
+        cls: Any = type(self)
+        values = [getattr(self, name, None) for name in _parameter_names(cls)]
+        types = [type(value) for value in values]
+        if not _IMMUTABLE.issuperset(types):
+            super()._validate_params()
+            return
+        key = cls, tuple(types), tuple(values)
+        if key not in _passed:
+            super()._validate_params()
+            if len(_passed) >= _MOST_PASSED:
+                _passed.clear()
+            _passed.add(key)
+
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         """Fit a copy and take all its attributes over at once: several threads may fit the same estimator."""
         twin: Self = object.__new__(type(self))
         twin.__dict__.update(vars(self))
-        with interrupt.within(self.time_limit):
+        with interrupt.within(self.time_limit), blas_on_one_thread():
             data = twin._training_data(X, y, sample_weight)
             course = twin._course(data, twin._kernel_of(data))
             gram = self._gram(course)
@@ -161,6 +193,7 @@ class Trainable(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         warnings.warn(message, ConvergenceWarning, stacklevel=5)
 
 
+@cache
 def _is_of_fit(name: str) -> bool:
     """Whether an attribute belongs to a fit, by scikit-learn's convention."""
     return (name.startswith("_") or name.endswith("_")) and "callback" not in name

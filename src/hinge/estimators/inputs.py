@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import compute_class_weight
+from sklearn.utils.validation import _check_sample_weight
 
 from hinge.arrays import Vector
 from hinge.data.contents import row_moments
@@ -21,31 +23,70 @@ _SMALLEST_GAMMA = 1e-305
 
 _MEGABYTE = 1024**2
 
+# Types of samples that are taken as they are, in the byte order of this computer.
+_FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
-def is_opaque(X: Any) -> bool:
-    """Whether X is a collection of objects (strings, graphs, ...) that only a user's own kernel understands."""
-    if sp.issparse(X):
+
+# Labels beyond this are not surely whole numbers in every type that they might be compared in.
+_LARGEST_LABEL = 2**31
+
+
+def is_plain(X: Any) -> bool:
+    """Whether X is a matrix that scikit-learn's checks would return as it is, without a word.
+
+    Anything unusual is left to them: lists, data frames, other types, subclasses, what is empty or not finite.
+    """
+    if type(X) is not np.ndarray or X.ndim != 2 or not X.size or not X.flags.c_contiguous:
         return False
-    if hasattr(X, "dtypes") and hasattr(X, "columns"):  # a data frame
+    return X.dtype in _FLOATS and _is_finite(X)
+
+
+def is_plain_numbers(y: Any) -> bool:
+    """Whether y are targets of regression that need neither a check nor a conversion."""
+    return type(y) is np.ndarray and y.ndim == 1 and y.dtype == np.float64 and y.size > 0 and _is_finite(y)
+
+
+def is_plain_labels(y: Any) -> bool:
+    """Whether y are whole numbers that are labels beyond doubt: scikit-learn's checks would return them as such.
+
+    They warn where classes are more than half as many as samples; their range shows that they are not.
+    """
+    if type(y) is not np.ndarray or y.ndim != 1 or not y.size or not y.dtype.isnative:
         return False
-    X = X if hasattr(X, "dtype") else _as_array(X)
-    return X.ndim == 1 or X.dtype.kind in "OUS"
+    if y.dtype.kind not in "iu" and y.dtype not in _FLOATS:
+        return False
+    least, most = y.min(), y.max()
+    if not (-_LARGEST_LABEL < least <= most < _LARGEST_LABEL):  # nor is NaN
+        return False
+    if int(most) - int(least) + 1 > max(len(y) // 2, 2):
+        return False
+    return y.dtype.kind in "iu" or bool((y == np.floor(y)).all())
 
 
-def opaque_rows(X: Any) -> Any:
-    """Put objects into the only column of an object array."""
-    items = list(X)
-    rows = np.empty((len(items), 1), dtype=object)
-    for row, item in zip(rows, items, strict=True):
-        row[0] = item
-    return rows
+def _is_finite(values: Any) -> bool:
+    """Whether the sum of all values is finite: then all of them are, and if not, somebody has to look closer."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(values.sum()))
 
 
-def _as_array(X: Any) -> Any:
-    try:
-        return np.asarray(X)
-    except ValueError:  # ragged
-        return np.empty(len(X), dtype=object)
+def checked_weights(weights: Any, X: Any) -> Vector:
+    """Return a weight for every sample of X; negative ones are 0, with a warning, and all must not be.
+
+    scikit-learn leaves samples of negative weight out without a word.
+    """
+    values = np.asarray(weights)
+    if values.ndim == 1 and values.size and values.dtype.kind in "biuf" and (values <= 0).all():
+        raise ValueError("Invalid input - all samples have zero or negative weights. At least one must count.")
+    checked = _check_sample_weight(weights, X, dtype=np.float64)
+    if (checked < 0).any():
+        where = int(np.argmax(checked < 0))
+        warnings.warn(
+            f"Negative values in data passed to `sample_weight`: {checked[where]:g} at position {where}, for one. "
+            "A weight is a number of repetitions; samples of negative weight are left out, as if it were 0",
+            stacklevel=6,
+        )
+        checked = np.maximum(checked, 0.0)
+    return np.asarray(checked)
 
 
 def resolve_gamma(gamma: str | float, X: Any, weights: Vector) -> float:
@@ -58,8 +99,12 @@ def resolve_gamma(gamma: str | float, X: Any, weights: Vector) -> float:
         return float(gamma)
     if gamma == "auto":
         return 1.0 / int(X.shape[1])
-    scale = _comfortable_scale(X)
-    variance = _variance(X, weights, scale)
+    values = X.data if sp.issparse(X) else X
+    least, most = (float(values.min()), float(values.max())) if values.size else (0.0, 0.0)
+    scale = _comfortable_scale(max(abs(least), abs(most)))
+    # Of equal values it is zero exactly, whatever rounding makes of their mean.
+    is_constant = least == most and not sp.issparse(X)
+    variance = 0.0 if is_constant else _variance(X, weights, scale)
     if variance == 0:
         return 1.0
     found = float(scale / (int(X.shape[1]) * variance)) * scale
@@ -71,10 +116,8 @@ def resolve_gamma(gamma: str | float, X: Any, weights: Vector) -> float:
     return found
 
 
-def _comfortable_scale(X: Any) -> float:
-    """A power of two that brings the largest value of X to about 1 where squares might not be floats, else 1."""
-    values = X.data if sp.issparse(X) else X
-    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+def _comfortable_scale(largest: float) -> float:
+    """A power of two that brings the largest value to about 1 where squares might not be floats, else 1."""
     if largest == 0 or _SMALLEST_TO_SQUARE <= largest <= 1 / _SMALLEST_TO_SQUARE:
         return 1.0
     return 2.0 ** -float(np.clip(np.frexp(largest)[1], -1000, 1000))
@@ -85,8 +128,6 @@ def _variance(X: Any, weights: Vector, scale: float) -> float:
 
     Entries are added in the order of the features, zeros by their number: the form of X makes no difference.
     """
-    if not sp.issparse(X) and X.size and X.min() == X.max():
-        return 0.0  # exactly, whatever rounding makes of the mean
     sums, stored = np.empty(X.shape[0]), np.empty(X.shape[0])
     values, indptr = X, np.empty(0, np.int64)
     if sp.issparse(X):
@@ -117,10 +158,12 @@ def class_weights_of(class_weight: Any, data: TrainingData) -> Vector:
     """Return the weight of every class, having checked that there are classes to tell apart."""
     classes, codes = data.classes
     if len(classes) < 2:
-        raise ValueError(
-            "The number of classes has to be greater than one (among samples of non-zero weight); got "
-            f"{len(classes)} class"
-        )
+        if len(data.places) < data.shape[0]:
+            raise ValueError(
+                "Invalid input - all samples with positive weights belong to the same class, "
+                f"{classes[0]!r}: there is nothing to tell apart"
+            )
+        raise ValueError(f"The number of classes has to be greater than one; got {len(classes)} class")
     if class_weight is None:
         return np.ones(len(classes))
     if isinstance(class_weight, str):  # "balanced", by total weight instead of by count

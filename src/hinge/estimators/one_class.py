@@ -20,8 +20,8 @@ from hinge.training.data import TrainingData
 from hinge.training.formulation import OneClass
 from hinge.training.probability import normality
 
-# A decision value this small beside the offset is the rounding of its sum.
-_ROUNDING = 1e-12
+#: A decision value this small beside the offset is the rounding of its sum.
+ROUNDING = 1e-12
 
 
 @documented
@@ -42,7 +42,6 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
     %(verbose)s
     probability : bool, default=False
         Compute density marks, which give `predict_proba`.
-    %(random_state)s
     %(ours)s
 
     Attributes
@@ -54,8 +53,8 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         Coefficients of the support vectors.
     intercept_ : array of shape (1,)
         The intercept.
-    offset_ : float
-        ``-intercept_[0]``: `decision_function` is `score_samples` minus this.
+    offset_ : array of shape (1,)
+        ``-intercept_``: `decision_function` is `score_samples` minus this.
     coef_ : array or sparse matrix of shape (1, n_features)
         Weights of the features; only for the linear kernel.
     n_iter_ : int
@@ -94,7 +93,6 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         verbose: bool | int = False,
         max_iter: int = -1,
         probability: bool = False,
-        random_state: Any = None,
         solver: str = "auto",
         precision: str = "auto",
         n_jobs: int | None = None,
@@ -113,7 +111,6 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         self.verbose = verbose
         self.max_iter = max_iter
         self.probability = probability
-        self.random_state = random_state
         self.solver = solver
         self.precision = precision
         self.n_jobs = n_jobs
@@ -150,7 +147,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
     def _publish(self, fit: Fit) -> None:
         super()._publish(fit)
         self._publish_single(fit)
-        self.offset_ = float(-fit.model.intercepts[0])
+        self.offset_ = 0.0 - fit.model.intercepts
 
     def score_samples(self, X: Any) -> Vector:
         """Return the raw score of each sample: its decision value plus ``offset_``.
@@ -185,7 +182,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
     def _settled(self, decisions: Vector) -> Vector:
         """Return decisions in which samples on the boundary have exactly 0."""
         decisions = decisions[:, 0]
-        return np.where(np.abs(decisions) <= _ROUNDING * abs(self.offset_), 0.0, decisions)
+        return np.where(np.abs(decisions) <= ROUNDING * np.abs(self.offset_), 0.0, decisions)
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return +1 for inliers and -1 for outliers.
@@ -206,7 +203,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         return np.where(self._settled(decisions) >= 0, 1, -1)
 
     def _has_probability(self) -> bool:
-        if not self.probability:
+        if not self._calibrates:
             raise AttributeError("predict_proba is not available when probability=False")
         return True
 
@@ -227,8 +224,8 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         decisions = self.decision_function(X)
         if not hasattr(self, "density_marks_"):
             raise NotFittedError(
-                "this OneClassSVM has no probabilities: it was fitted with probability=False, or its fit was "
-                "stopped; call fit again"
+                "predict_proba is not available when fitted with probability=False, or when the fit was stopped "
+                "before its end; fit this OneClassSVM again"
             )
         normal = normality(decisions, self.density_marks_)
         return np.column_stack([1 - normal, normal])

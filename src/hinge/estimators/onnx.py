@@ -1,8 +1,8 @@
 """Conversion to ONNX: importing this module registers all five estimators with ``skl2onnx``.
 
 The graph is made of matrix products and elementwise functions, so that it runs in the precision of its input:
-declare ``DoubleTensorType`` for double precision. Kernel functions of your own cannot be converted, nor can the
-probabilities of more than two classes, which need a linear solve that ONNX does not have.
+declare ``DoubleTensorType`` for double precision. Kernel functions of your own cannot be converted. The option
+``raw_scores`` asks for decision values where there are probabilities.
 
 Examples
 --------
@@ -29,10 +29,12 @@ from skl2onnx.algebra.onnx_ops import (  # type: ignore[import-untyped]
     OnnxConcat,
     OnnxDiv,
     OnnxExp,
+    OnnxGather,
     OnnxGreater,
     OnnxIdentity,
     OnnxMatMul,
     OnnxMax,
+    OnnxMin,
     OnnxMul,
     OnnxPow,
     OnnxReduceSum,
@@ -40,6 +42,7 @@ from skl2onnx.algebra.onnx_ops import (  # type: ignore[import-untyped]
     OnnxSigmoid,
     OnnxSub,
     OnnxTanh,
+    OnnxTranspose,
     OnnxUnsqueeze,
     OnnxWhere,
 )
@@ -53,7 +56,9 @@ from skl2onnx.common.data_types import (  # type: ignore[import-untyped]
 from skl2onnx.proto import onnx_proto  # type: ignore[import-untyped]
 
 from hinge.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from hinge.estimators.one_class import ROUNDING
 from hinge.training.multiclass import duels
+from hinge.training.probability import NEAREST_TO_CERTAIN
 
 _FLOATS = {np.float32: onnx_proto.TensorProto.FLOAT, np.float64: onnx_proto.TensorProto.DOUBLE}
 
@@ -200,7 +205,10 @@ def _classifier_shapes(operator: Any) -> None:
     is_text = machine.classes_.dtype.kind in "OUS"
     operator.outputs[0].type = (StringTensorType if is_text else Int64TensorType)([n])
     k = len(machine.classes_)
-    n_scores = k * (k - 1) // 2 if machine.decision_function_shape == "ovo" and k > 2 else k
+    has_pairs = machine.decision_function_shape == "ovo" and k > 2
+    if machine._calibrates:
+        has_pairs = has_pairs and _wants_raw_scores(operator, operator.scope_inst)
+    n_scores = k * (k - 1) // 2 if has_pairs else k
     operator.outputs[1].type = _output_type(operator)([n, n_scores])
 
 
@@ -208,18 +216,18 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     graph = _Graph(operator, container)
     machine, k = graph.machine, len(graph.machine.classes_)
     decisions = graph.decisions()
-    if machine.probability and k > 2:
-        raise NotImplementedError(
-            "the probabilities of more than two classes cannot be converted to ONNX; fit with probability=False"
-        )
     if k == 2:
-        merit = scores = _two_columns(graph, decisions)
+        first = graph.node(OnnxMul, decisions, graph.constant(-1.0))
+        merit = scores = graph.node(OnnxConcat, first, decisions, axis=1)
     elif machine.multi_class == "ovr":
         merit = scores = decisions
     else:
         votes, confident = _votes(graph, decisions, k)
         merit = confident if machine.break_ties else votes
         scores = decisions if machine.decision_function_shape == "ovo" else confident
+    if machine._calibrates:
+        merit = _probabilities(graph, decisions, k)
+        scores = scores if _wants_raw_scores(operator, container) else merit
     best = graph.node(OnnxArgMax, merit, axis=1, keepdims=0)
     flat = graph.node(OnnxReshape, best, np.array([-1], np.int64))
     is_text = machine.classes_.dtype.kind in "OUS"
@@ -231,16 +239,54 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     values.add_to(scope, container)
 
 
-def _two_columns(graph: _Graph, decisions: Any) -> Any:
-    """Probabilities of both classes, or −f and f where there are none."""
-    if graph.machine.probability:
-        slope, offset = graph.machine._sigmoids[0]
-        z = graph.node(OnnxAdd, graph.node(OnnxMul, decisions, graph.constant(-slope)), graph.constant(-offset))
-        second = graph.node(OnnxSigmoid, z)
-        first = graph.node(OnnxSub, graph.constant(1.0), second)
-    else:
-        first, second = graph.node(OnnxMul, decisions, graph.constant(-1.0)), decisions
-    return graph.node(OnnxConcat, first, second, axis=1)
+def _wants_raw_scores(operator: Any, container: Any) -> bool:
+    return bool(container.get_options(operator.raw_operator, {"raw_scores": False})["raw_scores"])
+
+
+def _probabilities(graph: _Graph, decisions: Any, n_classes: int) -> Any:
+    """Probabilities of all classes, as `KernelClassifier._probabilities` makes them of decisions."""
+    slopes, offsets = graph.machine._sigmoids.T
+    z = graph.node(OnnxAdd, graph.node(OnnxMul, decisions, graph.constant(-slopes)), graph.constant(-offsets))
+    of_machines = graph.node(OnnxMax, graph.node(OnnxSigmoid, z), graph.constant(NEAREST_TO_CERTAIN))
+    of_machines = graph.node(OnnxMin, of_machines, graph.constant(1 - NEAREST_TO_CERTAIN))
+    if n_classes == 2:
+        first = graph.node(OnnxSub, graph.constant(1.0), of_machines)
+        return graph.node(OnnxConcat, first, of_machines, axis=1)
+    shares = of_machines if graph.machine.multi_class == "ovr" else _coupled(graph, of_machines, n_classes)
+    sums = graph.node(OnnxReduceSum, shares, np.array([1], np.int64), keepdims=1)
+    return graph.node(OnnxDiv, shares, sums)
+
+
+def _coupled(graph: _Graph, pairwise: Any, n_classes: int) -> Any:
+    """Distributions that fit the probabilities of all pairs best, up to their sums; see `couple`.
+
+    ONNX has no linear solve. With Q of `coupling_matrix`, p is a multiple of the solution of (Q + eeᵀ) p = e, e
+    all ones: a positive definite system, which needs no pivots.
+    """
+    rows, columns = np.triu_indices(n_classes, 1)
+    spread, base = np.zeros((len(rows), n_classes, n_classes)), np.zeros((n_classes, n_classes))
+    spread[np.arange(len(rows)), rows, columns], spread[np.arange(len(rows)), columns, rows] = 1.0, -1.0
+    base[columns, rows] = 1.0
+    flat = graph.node(OnnxMatMul, pairwise, graph.constant(spread.reshape(len(rows), -1)))
+    square = np.array([-1, n_classes, n_classes], np.int64)
+    r = graph.node(OnnxAdd, graph.node(OnnxReshape, flat, square), graph.constant(base))
+    turned = graph.node(OnnxTranspose, r, perm=[0, 2, 1])
+    squares = graph.node(OnnxMul, turned, turned)
+    diagonal = graph.node(OnnxReduceSum, squares, np.array([2], np.int64), keepdims=1)
+    system = graph.node(OnnxSub, graph.constant(np.ones((n_classes, n_classes))), graph.node(OnnxMul, r, turned))
+    system = graph.node(OnnxAdd, system, graph.node(OnnxMul, diagonal, graph.constant(np.eye(n_classes))))
+    ones = graph.node(OnnxAdd, graph.node(OnnxMul, diagonal, graph.constant(0.0)), graph.constant(1.0))
+    system = graph.node(OnnxConcat, system, ones, axis=2)
+    for j in range(n_classes):  # Gauss and Jordan: row j is divided by its pivot and taken from all others
+        place = np.array([j], np.int64)
+        row = graph.node(OnnxGather, system, place, axis=1)
+        row = graph.node(OnnxDiv, row, graph.node(OnnxGather, row, place, axis=2))
+        unit = graph.constant(np.eye(n_classes)[:, [j]])
+        column = graph.node(OnnxSub, graph.node(OnnxGather, system, place, axis=2), unit)
+        system = graph.node(OnnxSub, system, graph.node(OnnxMul, column, row))
+    solution = graph.node(OnnxGather, system, np.array([n_classes], np.int64), axis=2)
+    found = graph.node(OnnxReshape, solution, np.array([-1, n_classes], np.int64))
+    return graph.node(OnnxMax, found, graph.constant(0.0))
 
 
 def _votes(graph: _Graph, decisions: Any, n_classes: int) -> tuple[Any, Any]:
@@ -283,6 +329,10 @@ def _one_class_shapes(operator: Any) -> None:
 def _convert_one_class(scope: Any, operator: Any, container: Any) -> None:
     graph = _Graph(operator, container)
     decisions = graph.decisions()
+    # Samples on the boundary have exactly 0, as in `OneClassSVM.decision_function`.
+    reach = graph.constant(ROUNDING * np.abs(graph.machine.offset_))
+    is_clear = graph.node(OnnxGreater, graph.node(OnnxAbs, decisions), reach)
+    decisions = graph.node(OnnxWhere, is_clear, decisions, graph.constant(0.0))
     is_outlier = graph.node(
         OnnxCast, graph.node(OnnxGreater, graph.constant(0.0), decisions), to=onnx_proto.TensorProto.INT64
     )
@@ -295,7 +345,10 @@ def _convert_one_class(scope: Any, operator: Any, container: Any) -> None:
 
 def register() -> None:
     """Register the converters; importing this module has done so already."""
-    options = {"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True]}
+    options = {
+        "zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True],
+        "raw_scores": [True, False],
+    }  # fmt: skip
     for classifier in (SVC, NuSVC):
         name = f"Hinge{classifier.__name__}"
         update_registered_converter(classifier, name, _classifier_shapes, _convert_classifier, options=options)

@@ -65,7 +65,6 @@ class SVR(KernelRegressor):
     %(verbose)s
     probability : bool, default=False
         Estimate the scale of the noise, ``noise_scale_``, by five-fold cross-validation.
-    %(random_state)s
     fit_intercept : bool, default=True
         False for a machine without intercept.
     %(ours)s
@@ -124,7 +123,6 @@ class SVR(KernelRegressor):
         verbose: bool | int = False,
         max_iter: int = -1,
         probability: bool = False,
-        random_state: Any = None,
         fit_intercept: bool = True,
         solver: str = "auto",
         precision: str = "auto",
@@ -145,7 +143,6 @@ class SVR(KernelRegressor):
         self.verbose = verbose
         self.max_iter = max_iter
         self.probability = probability
-        self.random_state = random_state
         self.fit_intercept = fit_intercept
         self.solver = solver
         self.precision = precision
@@ -179,7 +176,6 @@ class NuSVR(KernelRegressor):
     %(verbose)s
     probability : bool, default=False
         Estimate the scale of the noise, ``noise_scale_``, by five-fold cross-validation.
-    %(random_state)s
     %(ours)s
 
     Attributes
@@ -236,7 +232,6 @@ class NuSVR(KernelRegressor):
         verbose: bool | int = False,
         max_iter: int = -1,
         probability: bool = False,
-        random_state: Any = None,
         solver: str = "auto",
         precision: str = "auto",
         n_jobs: int | None = None,
@@ -256,7 +251,6 @@ class NuSVR(KernelRegressor):
         self.verbose = verbose
         self.max_iter = max_iter
         self.probability = probability
-        self.random_state = random_state
         self.solver = solver
         self.precision = precision
         self.n_jobs = n_jobs

@@ -65,7 +65,7 @@ class SVC(KernelClassifier):
     n_iter_ : int32 array of shape (n_machines,)
         Steps that each machine took.
     probA_, probB_ : arrays of shape (n_machines,)
-        Parameters of the sigmoids; only with ``probability=True``.
+        Parameters of the sigmoids; empty without ``probability=True``.
     %(outcome)s
 
     See Also

@@ -65,6 +65,13 @@ def load(
     -------
     Data
         Samples and labels.
+
+    Examples
+    --------
+    >>> import io
+    >>> X, y = load(io.BytesIO(b"1 1:2 2:3\\n0 1:1\\n"))
+    >>> X.shape, y
+    ((2, 2), array([1., 0.]))
     """
     if not isinstance(path, str | os.PathLike) or ending(path) not in READERS:
         if label is not None:

@@ -180,14 +180,14 @@ class Kernel:
         return 1.0
 
     def sizes(self, samples: Samples, diagonal: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return s of every sample, with |k(x, y)| ≤ s(x) s(y); the module `rounding` says what else it bounds.
+        """Return s of every sample, with ``|k(x, y)| ≤ s(x) s(y)``; `rounding` says what else it bounds.
 
         Not asked of a kernel that decays. By default √k(x, x), as for positive semi-definite kernels.
         """
         return np.sqrt(np.abs(diagonal))
 
     def reach(self, products: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Bound |k(x, y)|, and the terms whose rounding enters it, from ‖x‖‖y‖. Not asked of one that decays."""
+        """Bound ``|k(x, y)|`` and the terms whose rounding enters it, from ‖x‖‖y‖; not of one that decays."""
         raise NotImplementedError(f"no bound on the values of the kernel {self.label!r} is known")
 
 

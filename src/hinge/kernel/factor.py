@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpstrf
 
 from hinge.arrays import Floats
 
@@ -28,6 +27,8 @@ def features_of(matrix: Floats) -> NDArray[np.float64] | None:
     scale = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
     scaled = matrix / scale / scale[:, None]
     # LAPACK reads columns: what it calls the lower half is the transpose's.
+    from scipy.linalg.lapack import dpstrf  # takes long, and most fits end without it
+
     factor, order, rank, _ = dpstrf(scaled.T, lower=1, tol=_DEPENDENT * np.sqrt(len(scaled)))
     features = np.empty((len(scaled), rank))
     features[order - 1] = np.tril(factor[:, :rank])

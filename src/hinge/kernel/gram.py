@@ -30,7 +30,7 @@ from hinge.kernel.tiles import Tiles
 from hinge.kernel.weights import Weights
 from hinge.runtime.memory import default_cache_bytes
 from hinge.runtime.prices import MULTIPLY_ADDS_PER_KEPT_VALUE
-from hinge.runtime.threads import Team, blas_on_one_thread
+from hinge.runtime.threads import Team, blas_on_one_thread, lazy
 
 Precision = Literal["auto", "single", "double"]
 
@@ -41,7 +41,7 @@ class Gram:
     Parameters
     ----------
     X : array or CSR matrix of shape (n_samples, n_features)
-        The data; for a precomputed kernel the kernel matrix itself.
+        The data; for a precomputed kernel the kernel matrix itself, for a kernel function whatever it takes.
     kernel : Kernel
         The kernel function.
     cache_bytes : int, optional
@@ -58,9 +58,9 @@ class Gram:
     diagonal : array of float64
         k(x, x) of every sample.
     lengths : array of float64
-        √|k(x, x)|: by how much a step of a sample's coefficient moves the weight vector.
+        ``√|k(x, x)|``: by how much a step of a sample's coefficient moves the weight vector.
     magnitude : float
-        The largest |k(x, x)|.
+        The largest ``|k(x, x)|``.
     storage : str
         What a report calls the storage of the samples.
     cost : float
@@ -99,10 +99,10 @@ class Gram:
     ) -> None:
         if cache_bytes is not None and cache_bytes <= 0:
             raise ValueError(f"cache_bytes must be positive, got {cache_bytes}")
-        samples = store(X, kernel)
+        self.cache_bytes = default_cache_bytes() if cache_bytes is None else int(cache_bytes)
+        samples = store(X, kernel, self.cache_bytes)
         if samples.n == 0:
             raise ValueError("X has no rows: at least one sample is needed")
-        self.cache_bytes = default_cache_bytes() if cache_bytes is None else int(cache_bytes)
         self.is_single_by_wish = precision == "single"
         diagonal = kernel.of_self(samples)
         if not np.isfinite(diagonal).all():
@@ -110,6 +110,9 @@ class Gram:
         choice = choose_precision(samples, kernel, diagonal, precision)
         self._work_with(Team(1 if samples.runs_on_one_thread else threads))
         self._set(Source(samples, kernel, choice.statistic, diagonal), choice.dtype)
+        if samples.n_computed and samples.matrix is not None:
+            self.counts.add(evaluations=samples.n_computed)
+            self.cache_bytes = max(self.cache_bytes - samples.matrix.nbytes, 1)
 
     def _work_with(self, team: Team) -> None:
         self.team, self.counts, self._workspace = team, Counts(), Workspace()
@@ -124,7 +127,7 @@ class Gram:
         self.through_weights = source.features is not None
         self.is_cheap = self.cost <= MULTIPLY_ADDS_PER_KEPT_VALUE
         self._origin = origin
-        self._tiles = source.tiles(dtype)
+        self.__dict__.pop("_tiles", None)  # of the Gram matrix that this one is a copy of
         self._rows: Rows | None = None
         self._whole: Floats | None = None
 
@@ -149,6 +152,10 @@ class Gram:
             derived.cache_bytes = cache_bytes
         derived._set(source, dtype, origin)
         return derived
+
+    @lazy
+    def _tiles(self) -> Tiles:
+        return self.source.tiles(self.dtype)
 
     @property
     def precision(self) -> str:
@@ -275,6 +282,11 @@ class Gram:
             places = index if places is None else places[index]
         return source.rounding(coefficients, sharp, places)
 
+    def error_terms(self) -> tuple[Vector, float, bool]:
+        """Return what `rounding` follows from, for compiled code: `Source.error_terms`."""
+        source, places = self._sharpest
+        return source.error_terms(places)
+
     def closer_rounding(self, coefficients: Vector, rows: Index) -> Vector:
         """As `rounding`, of the samples ``rows``, from kernel values themselves where that says more."""
         source, places = self._sharpest
@@ -357,8 +369,7 @@ class Gram:
         return part
 
     def _with_values(self, matrix: Floats, index: Index, team: Team | None = None) -> Gram:
-        samples = GivenGram(matrix)
-        samples.storage = self.storage
+        samples = GivenGram(matrix, storage=self.storage)
         source = Source(samples, Kernel("precomputed"), "value", self.diagonal[index])
         return self._derive(source, matrix.dtype, origin=self._origin_of(index), team=team)
 

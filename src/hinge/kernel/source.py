@@ -85,6 +85,11 @@ class Source:
             bound = rounding_of_image(sizes, operations, coefficients)
         return 4.0 * sum(operations) * UNIT * bound if sharp else bound
 
+    def error_terms(self, places: Index | None) -> tuple[Vector, float, bool]:
+        """Return what `rounding` follows from: sizes, κ of a kernel value, whether sizes are of an exponent."""
+        sizes, (operations, _) = self._sizes_and_operations(np.empty(0), False, places)
+        return sizes, float(operations), self.kernel.decays
+
     def closer_rounding(
         self, coefficients: Vector, places: Index | None, rows: Index, product: Callable[[Vector, Index], Vector]
     ) -> Vector:

@@ -52,6 +52,11 @@ def get(name: str) -> Algorithm:
     ------
     ValueError
         There is none of this name.
+
+    Examples
+    --------
+    >>> get("platt").title
+    "Platt's SMO"
     """
     try:
         return ALGORITHMS[name]

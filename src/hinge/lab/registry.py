@@ -33,6 +33,12 @@ class Algorithm:
         Which problems it can solve; others raise ValueError.
     run : callable
         ``run(problem, gram, settings) -> Solution``.
+
+    Examples
+    --------
+    >>> from hinge import lab
+    >>> lab.get("chunking").reference
+    '...'
     """
 
     name: str

@@ -17,15 +17,20 @@ from typing import Any
 
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.runtime.nrt import rtsys
 
 _NumbasFiles: Any = IndexDataCacheFile  # without types
 _NumbasCache: Any = FunctionCache
 
-_LAYOUT = "hinge 1"
+_LAYOUT = "hinge 2"
 _SEAL_BYTES = hashlib.sha256().digest_size
 
 _lock = threading.Lock()
 _has_warned = False
+
+
+#: Where this process has found compiled code, or kept some.
+folders: set[str] = set()
 
 
 class _DamagedError(Exception):
@@ -129,11 +134,17 @@ class CodeCache(_NumbasCache):  # type: ignore[misc]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled form of a signature, or None where it has to be compiled."""
+        # What loaded code calls must be there. Numba would prepare itself for compiling too, for half a second.
+        rtsys.initialize(target_context)
         try:
-            return super().load_overload(sig, target_context)
+            with self._guard_against_spurious_io_errors():
+                found = self._load_overload(sig, target_context)
         except Exception as error:  # whatever a damaged file holds
             _warn_once(self._cache_path, _READ, error)
             return None
+        if found is not None:
+            folders.add(self._cache_path)
+        return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write the compiled form of a signature, if that is possible."""
@@ -141,3 +152,5 @@ class CodeCache(_NumbasCache):  # type: ignore[misc]
             super().save_overload(sig, data)
         except Exception as error:
             _warn_once(self._cache_path, _WRITTEN, error)
+            return
+        folders.add(self._cache_path)

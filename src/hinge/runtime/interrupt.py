@@ -10,13 +10,14 @@ from __future__ import annotations
 import contextvars
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any, TypeVar
+
+from hinge.runtime import clock
 
 T = TypeVar("T")
 
@@ -40,7 +41,7 @@ class Interrupt:
     Attributes
     ----------
     deadline : float
-        When the time is up, by `time.perf_counter`; infinite without a limit.
+        When the time is up, by `hinge.runtime.clock`; infinite without a limit.
     is_heard : bool
         Whether Ctrl-C leads here.
     """
@@ -51,7 +52,7 @@ class Interrupt:
         self.is_heard: bool = outer is not None and outer.is_heard
         self.deadline: float = _NEVER if outer is None else outer.deadline
         if seconds is not None:
-            self.deadline = min(self.deadline, time.perf_counter() + seconds)
+            self.deadline = min(self.deadline, clock.now() + seconds)
 
     @property
     def pressed_at(self) -> float:
@@ -65,7 +66,7 @@ class Interrupt:
 
     def press(self) -> None:
         """Ask everybody in reach to stop."""
-        self._pressed_at = min(self._pressed_at, time.perf_counter())
+        self._pressed_at = min(self._pressed_at, clock.now())
 
 
 @dataclass
@@ -100,9 +101,7 @@ def pressed() -> bool:
 def requested() -> bool:
     """Whether somebody asked to stop, or the time is up."""
     interrupt = _current.get()
-    return interrupt.pressed_at < _NEVER or (
-        interrupt.deadline < _NEVER and time.perf_counter() > interrupt.deadline
-    )
+    return interrupt.pressed_at < _NEVER or (interrupt.deadline < _NEVER and clock.now() > interrupt.deadline)
 
 
 def check() -> None:

@@ -3,7 +3,7 @@
 Hot loops are plain Python functions under `compiled`. They release the interpreter lock, so that Python
 threads run them side by side, and their machine code is kept on disk, so that only the first use on a
 machine compiles. Where no folder can be written, or a disk is full, Numba keeps the code in memory only, and what
-it cannot read it compiles anew (`code_cache.py`).
+it cannot read it compiles anew (`code_cache.py`). How a function is compiled says `compiler.py`.
 
 With ``NUMBA_DISABLE_JIT=1`` everything runs as the Python that it is written in, a hundred times slower: for
 debuggers and for measuring what tests cover. Intrinsics have a plain form for that.
@@ -13,19 +13,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import suppress
 from fractions import Fraction
 from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
 from llvmlite import ir
-from numba.core import event, types
-from numba.core.compiler_lock import global_compiler_lock
+from numba.core import types
 from numba.extending import intrinsic
 
-from hinge.runtime import interrupt
-from hinge.runtime.code_cache import CodeCache
+from hinge.runtime.compiler import Function
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -40,36 +37,12 @@ _EXACT_MATH = {"contract"}
 _IS_OFF = bool(numba.config.DISABLE_JIT)  # type: ignore[attr-defined]
 
 
-class _Listener(event.Listener):  # type: ignore[misc]
-    """Lets Ctrl-C end a compilation before its next pass; a function takes seconds, the longest pass one."""
-
-    def on_start(self, event: Any) -> None:
-        if interrupt.pressed():
-            raise interrupt.Cancelled
-
-    def on_end(self, event: Any) -> None:
-        """Nothing to do."""
-
-
-event.register("numba:run_pass", _Listener())  # type: ignore[no-untyped-call]
-
-
-def is_compiling() -> bool:
-    """Whether some thread compiles just now."""
-    return bool(global_compiler_lock.is_locked())  # type: ignore[no-untyped-call]
-
-
 def _decorator(fastmath: set[str], **more: bool) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         if _IS_OFF:
             return function
         options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": fastmath} | more
-        dispatcher = numba.njit(**options)(function)
-        # In place of ``cache=True``, which ends a fit when a file is damaged. Where no folder can be written there
-        # is none: a read-only install of a user without a home.
-        with suppress(RuntimeError):
-            dispatcher._cache = CodeCache(function)
-        return cast(F, dispatcher)
+        return cast(F, Function(function, options))
 
     return decorate
 

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
-import joblib
 from numba.core.compiler_lock import global_compiler_lock
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
 from hinge.runtime.interrupt import Cancelled, requested, submit, together
-from hinge.runtime.memory import CACHE_LINE
+from hinge.runtime.memory import CACHE_LINE, GROUPS
 
 # Work that one thread does in less time is done before a second one has heard of it.
 _WORTH_A_HELPER = 5e-4
@@ -28,13 +28,38 @@ _WORTH_A_HELPER = 5e-4
 EVEN = 8
 
 
+# Containers tell their limit in files, and reading them takes as long as a prediction: the answer may be this old.
+_LOOK_SECONDS = 0.5
+_last_look: tuple[float, Any, int] = (-float("inf"), None, 1)  # when, for which cores, and how many it were
+
+
 def available_threads() -> int:
     """Count the cores that this process may use: affinity, containers and joblib's inner limits respected."""
-    count = int(joblib.cpu_count())
-    inner_limit = os.environ.get("OMP_NUM_THREADS", "")  # how joblib tells its workers their share
-    if inner_limit.isdigit() and int(inner_limit) > 0:
-        count = min(count, int(inner_limit))
-    return max(count, 1)
+    global _last_look
+    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None  # not on macOS and Windows
+    # How joblib tells its workers their share.
+    limits = tuple(os.environ.get(name, "") for name in ("OMP_NUM_THREADS", "LOKY_MAX_CPU_COUNT"))
+    asked = cores, limits  # what may change from one call to the next
+    now = time.monotonic()
+    if now - _last_look[0] > _LOOK_SECONDS or asked != _last_look[1]:
+        counts = [os.cpu_count() or 1, *_quota()]
+        if cores is not None:
+            counts.append(len(cores))
+        counts += [int(limit) for limit in limits if limit.isdigit() and int(limit) > 0]
+        _last_look = now, asked, max(min(counts), 1)
+    return _last_look[2]
+
+
+def _quota() -> Iterator[int]:
+    """Yield the cores that a container may use: quota over period of its control group, rounded up.
+
+    joblib counts the same, but takes a tenth of a second to import: too long for a command.
+    """
+    for names in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):
+        with suppress(OSError, ValueError):  # no such file, or "max", or not our business
+            quota, period = (int(word) for name in names for word in (GROUPS / name).read_text().split())
+            if quota > 0 and period > 0:
+                yield -(-quota // period)
 
 
 # From threadpoolctl 3.8 on the thread that sets a limit may alone set another one, for as long as it lives. Here
@@ -48,26 +73,35 @@ class _BlasLimit:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._users = 0
-        self._controller: ThreadpoolController | None = None
-        self._limit: Any = None
+        self._libraries: list[Any] | None = None
+        self._held: list[tuple[Any, int]] = []  # libraries that had more threads, and how many
 
-    @contextmanager
-    def __call__(self) -> Iterator[None]:
+    def __call__(self) -> _BlasLimit:
+        return self
+
+    def __enter__(self) -> None:
         with self._lock:
             self._users += 1
             if self._users == 1:
-                if self._controller is None:
-                    self._controller = ThreadpoolController()
-                self._limit = self._controller.limit(limits=1, user_api="blas")
-                _let_others_set_limits()
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._users -= 1
-                if self._users == 0:
-                    self._limit.restore_original_limits()
-                    _let_others_set_limits()
+                if self._libraries is None:
+                    self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+                # By hand: threadpoolctl's own context asks every library for all that it knows of itself.
+                threads = [(library, library.get_num_threads()) for library in self._libraries]
+                self._held = [(library, count) for library, count in threads if count != 1]
+                self._set([(library, 1) for library, _ in self._held])
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._set(self._held)
+                self._held = []
+
+    @staticmethod
+    def _set(counts: list[tuple[Any, int]]) -> None:
+        for library, count in counts:
+            library.set_num_threads(count)
+        _let_others_set_limits()
 
 
 blas_on_one_thread = _BlasLimit()

@@ -36,6 +36,16 @@ class XiAlpha:
         At most those of leave-one-out; NaN where no sample is left to compute them from.
     doubtful : bool array of shape (n_samples,)
         The samples that count as errors: 2 α R² + ξ ≥ 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge import SVC
+    >>> from hinge.selection import xi_alpha
+    >>> X = np.arange(20.0)[:, None]
+    >>> bound = xi_alpha(SVC(C=0.01, kernel="linear"), X, np.arange(20) >= 10)
+    >>> 0 <= bound.error <= 1, bound.doubtful.shape
+    (True, (20,))
     """
 
     error: float

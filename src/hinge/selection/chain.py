@@ -9,17 +9,17 @@ carried along as long as rounding can have done it no harm.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import LinAlgError
+from numpy.linalg import LinAlgError
 
 from hinge.arrays import Floats, Vector
 from hinge.dual.optimality import free_and_near, violation_of
 from hinge.dual.problem import DualProblem
 from hinge.kernel.gram import Gram
 from hinge.report import Solution, Status
+from hinge.runtime import clock
 from hinge.runtime.interrupt import pressed, requested
 from hinge.runtime.jit import compiled
 from hinge.runtime.threads import blas_on_one_thread
@@ -131,7 +131,7 @@ class Chain:
         Which is better is known only afterwards. So each has a budget and goes on from where the other came to:
         the objective falls all the way, and little is lost by a wrong guess.
         """
-        started, n, steps = time.perf_counter(), problem.n_variables, 0
+        started, n, steps = clock.now(), problem.n_variables, 0
         if self._still_holds(problem, settings.tol):
             self._free_set, self._cost, self._trial = None, 0.0, _TRIAL
             _, last = self.last
@@ -253,7 +253,7 @@ def _concluded(
     return solution_at(
         problem, point.beta, point.residual, gram.rounding(problem.coefficients(point.beta)),
         status=status, solver=method, rule="second_order", reason=_REASON, storage=gram.storage,
-        iterations=steps, outer_steps=1, seconds=time.perf_counter() - started, largest_set=problem.n_variables,
+        iterations=steps, outer_steps=1, seconds=clock.now() - started, largest_set=problem.n_variables,
         fewest_active=problem.n_samples,
     )  # fmt: skip
 

@@ -61,10 +61,10 @@ def fold_data(shop: Workshop, fold: Fold, is_gram: bool) -> TrainingData:
     """Return the training samples of a fold as an estimator wants them."""
     if len(fold.train) == 0:
         raise ValueError("all values of sample_weight are zero in a training fold: at least one sample must count")
-    width = len(fold.all_train) if is_gram else shop.X.shape[1]
+    shape = (len(fold.all_train), *((len(fold.all_train),) if is_gram else shop.X.shape[1:]))
     y = None if shop.y is None else shop.y[fold.train]
     rows = Rows(shop.X, fold.train)
-    return TrainingData(rows, y, shop.weights[fold.train], fold.places, (len(fold.all_train), width))
+    return TrainingData(rows, y, shop.weights[fold.train], fold.places, shape)
 
 
 @dataclass(eq=False)

@@ -47,6 +47,17 @@ class Job:
         Whether training folds are scored too.
     error_score : float or "raise"
         Score of a fold whose fit or scorer fails.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge import SVC
+    >>> from hinge.selection import Job, evaluate_unit, plan
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 1, 1])
+    >>> job = Job(SVC(), X, y, splits=[(np.array([0, 3]), np.array([1, 2]))], scorer=None)
+    >>> (unit,) = plan(job.estimator, [{"C": 1.0}, {"C": 10.0}])
+    >>> [cell.test_scores["score"] for cell in evaluate_unit(job, unit)]
+    [[1.0], [1.0]]
     """
 
     estimator: KernelMachine
@@ -59,6 +70,12 @@ class Job:
     error_score: Any = np.nan
 
     def __post_init__(self) -> None:
+        cls = type(self.estimator)
+        if not cls.fit.__module__.startswith(KernelMachine.__module__.partition(".")[0] + "."):
+            raise TypeError(
+                f"{cls.__name__} has a fit of its own, and fits that share kernel values would not call it; use "
+                "scikit-learn's functions of the same name (GridSearchCV for GridSearch)"
+            )
         self._shared: Any = None
         self._lock = threading.Lock()
 
@@ -87,6 +104,14 @@ class Unit:
         Parameters of each.
     indices : tuple of int
         Their places in the list that was planned.
+
+    Examples
+    --------
+    >>> from hinge import SVC
+    >>> from hinge.selection import plan
+    >>> (unit,) = plan(SVC(), [{"C": 10.0}, {"C": 1.0}])
+    >>> unit.candidates
+    ({'C': 1.0}, {'C': 10.0})
     """
 
     candidates: tuple[dict[str, Any], ...]
@@ -114,6 +139,15 @@ class Cell:
         Why a fold's fit failed.
     is_shared : bool
         Whether every kernel value was computed once; False where the matrix did not fit into memory.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from hinge import SVC
+    >>> from hinge.selection import GridSearch
+    >>> search = GridSearch(SVC(), {"C": [1.0, 10.0]}).fit(*make_moons(60, noise=0.1, random_state=0))
+    >>> sorted(search.cv_results_)[:2]      # made from one cell for each candidate
+    ['mean_fit_time', 'mean_score_time']
     """
 
     index: int
@@ -153,7 +187,7 @@ def plan(estimator: KernelMachine, candidates: Iterable[Mapping[str, Any]]) -> l
     >>> [unit.indices for unit in units]
     [(2, 0), (1,)]
     """
-    defaults = estimator.get_params(deep=False)
+    defaults = {name: getattr(estimator, name) for name in KERNEL_PARAMETERS}  # subclasses may hide parameters
     groups: dict[Any, list[tuple[Any, int, dict[str, Any]]]] = {}
     for index, candidate in enumerate(candidates):
         params = dict(candidate)

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.linalg import LinAlgError
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import indexable
 
@@ -62,6 +62,15 @@ class LeaveOneOut:
         How many machines had to be solved anew.
     violation : float
         The largest violation of all of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge import SVC
+    >>> from hinge.selection import leave_one_out
+    >>> left = leave_one_out(SVC(C=10.0), np.array([[0.0], [1.0], [5.0], [6.0]]), [0, 0, 1, 1])
+    >>> left.error, left.predictions
+    (0.0, array([0, 0, 1, 1]))
     """
 
     predictions: NDArray[Any]
@@ -101,7 +110,7 @@ def leave_one_out(estimator: KernelMachine, X: Any, y: Any = None, *, sample_wei
     >>> int(result.errors.sum()), result.n_refits < 80
     (5, True)
     """
-    if estimator.probability:
+    if estimator._calibrates:
         raise ValueError("leave_one_out gives no probabilities; use probability=False")
     X, y, sample_weight = indexable(X, y, sample_weight)
     n = X.shape[0] if hasattr(X, "shape") else len(X)

@@ -48,7 +48,7 @@ def regularisation_path(
     """
     if "C" not in estimator.get_params(deep=False):
         raise TypeError(f"{type(estimator).__name__} has no C; a path needs SVC, SVR or NuSVR")
-    if estimator.probability:
+    if estimator._calibrates:
         raise ValueError("a path gives no probabilities; use probability=False, and fit the C that you choose")
     X, y, sample_weight = indexable(X, y, sample_weight)
     nobody, everyone = np.empty(0, np.intp), np.arange(len(y))

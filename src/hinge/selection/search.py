@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
@@ -19,6 +18,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from hinge.estimators.base import KernelMachine
 from hinge.estimators.inputs import thread_count
+from hinge.runtime import clock
 from hinge.selection.engines.choose import run_units
 from hinge.selection.job import Cell, Job, plan
 from hinge.selection.strategies import STRATEGIES, n_samples
@@ -27,7 +27,24 @@ logger = logging.getLogger("hinge")
 
 
 class Checkpoint(Protocol):
-    """Somewhere to keep the cells of a search, so that a search that was broken off goes on where it was."""
+    """Somewhere to keep the cells of a search, so that a search that was broken off goes on where it was.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from hinge import SVC
+    >>> class Notebook:
+    ...     def __init__(self):
+    ...         self.cells = {}
+    ...     def known(self, params):
+    ...         return self.cells.get(tuple(params.items()))
+    ...     def store(self, cell):
+    ...         self.cells[tuple(cell.params.items())] = cell
+    >>> notebook = Notebook()
+    >>> search = GridSearch(SVC(), {"C": [1.0, 10.0]}, checkpoint=notebook).fit(*make_moons(60))
+    >>> len(notebook.cells)
+    2
+    """
 
     def known(self, params: Mapping[str, Any]) -> Cell | None:
         """Return the cell of these parameters, if it was kept."""
@@ -286,10 +303,10 @@ class GridSearch(BaseSearchCV):  # type: ignore[misc]
         self.best_params_ = results["params"][self.best_index_]
 
     def _fit_best(self, X: Any, y: Any, sample_weight: Any) -> None:
-        started = time.perf_counter()
+        started = clock.now()
         self.best_estimator_ = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
         self.best_estimator_.fit(X, y, sample_weight=sample_weight)
-        self.refit_time_ = time.perf_counter() - started
+        self.refit_time_ = clock.now() - started
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ from sklearn.utils.metaestimators import _safe_split
 from hinge.estimators.base import KernelMachine
 from hinge.kernel.kernels import Kernel
 from hinge.report import Report
-from hinge.runtime import interrupt
+from hinge.runtime import clock, interrupt
 from hinge.runtime.threads import lazy
 from hinge.selection.fold import FoldTrainer, Part, follows_data, kernel_of
 from hinge.selection.job import Cell, Job, Unit
@@ -68,6 +67,17 @@ def evaluate_unit(
     ------
     Cancelled
         Somebody asked to stop; see `hinge.runtime.interrupt`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge import SVC
+    >>> from hinge.selection import Job, evaluate_unit, plan
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 1, 1])
+    >>> job = Job(SVC(), X, y, splits=[(np.array([0, 3]), np.array([1, 2]))], scorer=None)
+    >>> (unit,) = plan(job.estimator, [{"C": 1.0}])
+    >>> evaluate_unit(job, unit)[0].test_scores
+    {'score': [1.0]}
     """
     shop = job.shared(Workshop)
     machines, errors = _machines(job.estimator, unit.candidates)
@@ -81,7 +91,7 @@ def evaluate_unit(
                 outcomes = spread(lambda course, m=machine, e=errors[place]: course.evaluate(m, e), courses)
                 results[place].update(zip((fold.number for fold in folds), outcomes, strict=True))
                 if len(results[place]) == len(shop.folds):
-                    is_shared = values.is_shared and not machine.probability
+                    is_shared = values.is_shared and not machine._calibrates
                     cells.append(_cell(job, unit, place, results[place], is_shared))
                     if on_cell is not None:
                         on_cell(cells[-1])
@@ -123,7 +133,7 @@ class _Course:
         interrupt.check()
         job, result = self.job, _FoldResult()
         machine = copy.copy(machine)
-        begun = time.perf_counter()
+        begun = clock.now()
         try:
             if invalid is not None:
                 raise invalid
@@ -134,17 +144,17 @@ class _Course:
             if job.error_score == "raise":
                 raise
             result.failure = f"{type(error).__name__}: {error}"
-        fitted = time.perf_counter()
+        fitted = clock.now()
         result.fit_seconds = fitted - begun
         if result.failure is None:
             result.test = self._scores(machine, "test")
             if job.return_train_score:
                 result.train = self._scores(machine, "train")
-        result.score_seconds = time.perf_counter() - fitted
+        result.score_seconds = clock.now() - fitted
         return result
 
     def _fit(self, machine: KernelMachine) -> None:
-        if not machine.probability:
+        if not machine._calibrates:
             return self._trainer.fit(machine)
         # Calibration has folds of its own: an ordinary fit.
         job, train = self.job, self.fold.all_train
@@ -159,7 +169,7 @@ class _Course:
         weighted = job.sample_weight is not None and (job.scorer is None or _accepts_weights(job.scorer))
         extra = {"sample_weight": self.shop.weights[samples]} if weighted else {}
         try:
-            if not machine.probability:
+            if not machine._calibrates:
                 machine._known = X, self._trainer.decisions(part)
             if job.scorer is None:
                 return {"score": _own_score(machine, X, y, **extra)}

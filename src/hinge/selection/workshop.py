@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.metaestimators import _safe_split
-from sklearn.utils.validation import _check_sample_weight
 
 from hinge.arrays import Floats, Index, Vector
 from hinge.estimators.base import KernelMachine
-from hinge.estimators.inputs import cache_bytes
+from hinge.estimators.inputs import cache_bytes, checked_weights
 from hinge.kernel.accumulate import gather
 from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import Kernel
@@ -94,7 +93,7 @@ class Workshop:
             self.codes = np.unique(self.y, return_inverse=True)[1]
         self.weights = np.ones(self.n)
         if job.sample_weight is not None:
-            self.weights = _check_sample_weight(job.sample_weight, self.X, dtype=np.float64)
+            self.weights = checked_weights(job.sample_weight, self.X)
         self.folds = [self.fold(*split, number) for number, split in enumerate(job.splits)]
         self.budget = cache_bytes(job.estimator.cache_size) or default_cache_bytes()
         self._lock = threading.Lock()
@@ -149,7 +148,7 @@ class Workshop:
     def _matrix(self, gram: Gram) -> Floats:
         """Kernel values of all samples in double precision, from comparisons that are made once."""
         kernel = gram.source.kernel
-        if kernel.is_precomputed:
+        if gram.given_matrix is not None:
             return np.ascontiguousarray(gram.given_matrix, dtype=np.float64)
         comparisons = self._compare(gram)
         matrix = self.square(self.n)
@@ -192,7 +191,7 @@ class KernelValues:
         self._codes = workshop.codes
         self._on_demand = gram
         self._matrix = matrix
-        self._borrowed = [] if matrix is None or gram.source.kernel.is_precomputed else [matrix]
+        self._borrowed = [] if matrix is None or gram.given_matrix is not None else [matrix]
         self._grams: dict[tuple[int, ...], tuple[Index, Gram]] = {}
         self._lock = threading.Lock()
 

@@ -8,8 +8,9 @@ from hinge.report import Solution, Status
 from hinge.runtime.interrupt import catching
 from hinge.settings import Settings
 from hinge.solvers.block.shrinking import shrinking_block, shrinking_smo
-from hinge.solvers.conclusion import conclude, conduct
+from hinge.solvers.conclusion import conclude, conduct, start_of
 from hinge.solvers.exactness import needs_double
+from hinge.solvers.one_pass import fits_one_pass, solve_in_one_pass
 from hinge.solvers.run import Run
 from hinge.solvers.weights.choose import descent_then_block, has_weight_method, proximal_then_block, weight_method
 
@@ -53,9 +54,14 @@ def solve(problem: DualProblem, gram: Gram, settings: Settings | None = None) ->
     with catching() as scope:
         method, reason = _choose_method(problem, gram, settings)
         run = Run(settings, problem, gram.team)
+        beta = start_of(problem, gram, settings)
+        if fits_one_pass(problem.n_variables, gram, settings) and not run.must_stop():
+            found = solve_in_one_pass(problem, gram, settings, beta, run, reason)
+            if found is not None:
+                return found
         if gram.precision == "single" and needs_double(problem, gram, settings.tol):
             gram = gram.in_double()
-        state, status = conduct(problem, gram, run, _METHODS[method])
+        state, status = conduct(problem, gram, run, _METHODS[method], beta)
         scope.is_answered = status is Status.INTERRUPTED
         return conclude(state, status, method, reason, run)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -14,10 +13,11 @@ from hinge.dual.optimality import count_support, doubt_of, gap_of, multipliers_o
 from hinge.dual.problem import DualProblem
 from hinge.kernel.gram import Gram
 from hinge.report import Report, Solution, Status
+from hinge.runtime import clock
 from hinge.runtime.interrupt import Cancelled, requested
 from hinge.runtime.threads import blas_on_one_thread
-from hinge.settings import RULES
-from hinge.solvers.exactness import error_of, is_exact, refresh, sharper, verdict
+from hinge.settings import RULES, Settings
+from hinge.solvers.exactness import error_of, is_at_reference, is_exact, refresh, sharper, verdict
 from hinge.solvers.guard import Guard, may_be_above
 from hinge.solvers.run import GRACE_SECONDS, Run, Stop
 from hinge.solvers.state import State
@@ -26,8 +26,17 @@ from hinge.solvers.state import State
 Method = Callable[[State, float, Run], None]
 
 
-def conduct(problem: DualProblem, gram: Gram, run: Run, method: Method) -> tuple[State, Status]:
-    """Start where the settings say, let ``method`` move the state until it is optimal, and catch whatever ends it.
+def start_of(problem: DualProblem, gram: Gram, settings: Settings) -> Vector:
+    """Return the feasible point where the settings say that a run begins."""
+    if problem.n_samples != gram.n:
+        raise ValueError(f"the problem has {problem.n_samples} samples, the Gram matrix {gram.n}")
+    return problem.start.copy() if settings.start is None else problem.near(settings.start)
+
+
+def conduct(
+    problem: DualProblem, gram: Gram, run: Run, method: Method, beta: Vector | None = None
+) -> tuple[State, Status]:
+    """Let ``method`` move a state until it is optimal, and catch whatever ends it.
 
     Parameters
     ----------
@@ -39,6 +48,8 @@ def conduct(problem: DualProblem, gram: Gram, run: Run, method: Method) -> tuple
         Clock and limits.
     method : callable
         Moves a state until its violation, as far as its residual tells, is at most a tolerance.
+    beta : array, optional
+        A feasible point to begin at; by default `start_of` the settings.
 
     Returns
     -------
@@ -47,10 +58,7 @@ def conduct(problem: DualProblem, gram: Gram, run: Run, method: Method) -> tuple
         raise the objective but for rounding; where that may have taken the point above a better one, the start
         included, it is the lowest between the two.
     """
-    if problem.n_samples != gram.n:
-        raise ValueError(f"the problem has {problem.n_samples} samples, the Gram matrix {gram.n}")
-    start = run.settings.start
-    beta = problem.start if start is None else problem.near(start)
+    beta = start_of(problem, gram, run.settings) if beta is None else beta
     state = State(problem, gram, beta.copy(), problem.v.copy(), is_stale=bool(beta.any()))
     guard = Guard(run.settings.tol)
     with run, blas_on_one_thread():
@@ -73,7 +81,7 @@ def conduct(problem: DualProblem, gram: Gram, run: Run, method: Method) -> tuple
     may_be_worse = status in (Status.STALLED, Status.ITERATION_LIMIT, Status.UNCERTAIN)
     if may_be_worse and may_be_above(state, min(first, guard.least)):
         guard.note(state, beta)
-        guard.settle(state)
+        guard.lead(state)
         if state.violation() > run.settings.tol and status is Status.UNCERTAIN:
             status = Status.STALLED
     return state, status
@@ -91,9 +99,10 @@ def _refine(state: State, method: Method, run: Run, guard: Guard) -> Status:
             method(state, aim, run)
         except Stop as stop:
             may_stall = RULES[run.settings.rule].may_stall and is_exact(state, tol)
-            if stop.status is not Status.STALLED or may_stall:
+            is_final = is_at_reference(state) and state.gram.precision == "double"
+            if stop.status is not Status.STALLED or may_stall or is_final:
                 raise  # maximum gain may well end without an optimum (Glasmachers & Igel, theorem 7)
-            guard.note(state, state.beta)
+            guard.lead(state)
         if not is_exact(state, tol):
             refresh(state, tol)
             run.objective = state.objective()
@@ -106,7 +115,7 @@ def _refine(state: State, method: Method, run: Run, guard: Guard) -> Status:
             continue
         if run.gap_is_reached(state):
             return Status.CONVERGED
-        if violation <= state.resolution:
+        if state.is_lost(violation):
             return Status.STALLED
         vain = vain + 1 if violation > 0.5 * best else 0
         aim, best = sharper(tol), min(best, violation)
@@ -128,8 +137,8 @@ def _rebuild_residual(state: State) -> None:
 
 def _rebuild_in_time(state: State) -> None:
     """After an interrupt: rebuild the residual if that is quick, so that the report can tell the violation."""
-    deadline = time.perf_counter() + GRACE_SECONDS
-    state.gram.team.cancelled = lambda: time.perf_counter() > deadline
+    deadline = clock.now() + GRACE_SECONDS
+    state.gram.team.cancelled = lambda: clock.now() > deadline
     try:
         _rebuild_residual(state)
     except Cancelled:
@@ -157,6 +166,7 @@ def conclude(state: State, status: Status, method: str, reason: str, run: Run) -
         cache_misses=gram.counts.misses,
         cache_bytes=gram.counts.bytes,
         seconds=run.seconds,
+        compile_seconds=run.compile_seconds,
         largest_set=run.largest_set,
         fewest_active=run.fewest_active,
         most_lagging=run.most_lagging,

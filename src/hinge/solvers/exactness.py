@@ -48,7 +48,7 @@ def needs_double(problem: DualProblem, gram: Gram, tol: float) -> bool:
 
 def is_exact(state: State, tol: float) -> bool:
     """Whether rounding cannot have moved the violation by a relevant share of ``tol``."""
-    if (state.gram.through_weights or state.gram.precision == "single") and not _is_at_reference(state):
+    if (state.gram.through_weights or state.gram.precision == "single") and not is_at_reference(state):
         return False  # weight vectors: anew takes no time; single precision: the objective needs it too
     return state.drift <= NEGLIGIBLE * tol and doubt(state) <= NEGLIGIBLE * tol
 
@@ -109,5 +109,6 @@ def refresh(state: State, tol: float) -> None:
     state.drift = 0.0
 
 
-def _is_at_reference(state: State) -> bool:
+def is_at_reference(state: State) -> bool:
+    """Whether the residual is as exact as it can be had: no step was taken since it was computed."""
     return state.reference is not None and np.array_equal(state.reference.beta, state.beta)

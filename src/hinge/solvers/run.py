@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -10,7 +9,7 @@ from typing import Self
 from hinge.dual.optimality import gap_of, multipliers_of, objective_of
 from hinge.dual.problem import DualProblem
 from hinge.report import Status
-from hinge.runtime import interrupt
+from hinge.runtime import clock, interrupt
 from hinge.runtime.threads import Team
 from hinge.settings import Progress, Settings
 from hinge.solvers.policies import USUAL, Policy
@@ -46,10 +45,17 @@ class Effort:
         Pair steps a variable that are tried before the free variables are moved together.
     credit : float
         Seconds that free sets have earned because pair steps did not suffice.
+    grant : float
+        Seconds that they have each time in any case: nobody misses a few milliseconds, and small problems need no
+        more. Halved where they did not suffice either.
+    is_alone : bool
+        Whether pair steps go alone, because rounding has spoiled what free sets did.
     """
 
     burst: float = MOST_BURST
     credit: float = 0.0
+    grant: float = 8e-3
+    is_alone: bool = False
 
 
 class Run:
@@ -62,7 +68,8 @@ class Run:
         self.settings = settings
         self.policy = policy
         self.problem = problem
-        self.started = time.perf_counter()
+        self.started = clock.now()
+        self._compiled_before = clock.compiled_seconds()
         self.iterations = 0
         self.outer_steps = 0
         self.objective = 0.0
@@ -85,8 +92,13 @@ class Run:
 
     @property
     def seconds(self) -> float:
-        """Time since the start."""
-        return time.perf_counter() - self.started
+        """Time since the start, without that of the compiler."""
+        return clock.now() - self.started
+
+    @property
+    def compile_seconds(self) -> float:
+        """Time that compiling has taken since the start."""
+        return clock.compiled_seconds() - self._compiled_before
 
     @property
     def steps_left(self) -> int:
@@ -130,11 +142,11 @@ class Run:
 
     def must_stop(self) -> bool:
         """Whether Ctrl-C was pressed or the time is up."""
-        return self.interrupted or time.perf_counter() > self.deadline
+        return self.interrupted or clock.now() > self.deadline
 
     def must_drop_everything(self) -> bool:
         """Whether the step under way may not even be finished: its grace has run out too."""
-        return time.perf_counter() > min(self.deadline, self._interrupt.pressed_at) + GRACE_SECONDS
+        return clock.now() > min(self.deadline, self._interrupt.pressed_at) + GRACE_SECONDS
 
     def why_stopped(self) -> Status:
         """Return the status that goes with `must_stop`."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from hinge.arrays import Index, Vector
-from hinge.dual.optimality import group_extremes, objective_of, violation_of
+from hinge.dual.optimality import group_extremes, most_violation_of, objective_of, violation_of
 from hinge.dual.problem import DualProblem
 from hinge.dual.residuals import Reference, residual_since
 from hinge.kernel.gram import Gram
@@ -25,6 +25,16 @@ _LIKELY_DRIFT = 0.01
 def value_error(dtype: DTypeLike) -> float:
     """Return the error of a kernel value relative to the largest: two units in the last place."""
     return 2 * float(np.finfo(dtype).eps)
+
+
+def restore_sums(problem: DualProblem, beta: Vector, diagonal: Vector) -> None:
+    """Give what rounding has taken from a sum to the free variable of least curvature, k(x, x) of its sample."""
+    for g, total in enumerate(problem.sums):
+        mine = problem.group == g
+        free = np.flatnonzero(mine & (beta > problem.lo) & (beta < problem.hi))
+        if len(free):
+            t = free[np.argmin(diagonal[free % len(diagonal)])]
+            beta[t] = min(max(beta[t] + float(total - beta[mine].sum()), problem.lo[t]), problem.hi[t])
 
 
 @dataclass(eq=False)
@@ -152,15 +162,19 @@ class State:
         self.drift += error * length * float(np.sqrt(self.gram.magnitude))
 
     def is_lost(self, violation: float) -> bool:
-        """Whether the violation has sunk into what rounding has probably done to the residual."""
-        return violation < max(_LIKELY_DRIFT * self.drift, self.resolution)
+        """Whether the violation has sunk into what rounding has probably done, or is bound to do, to the residual.
 
-    @property
-    def resolution(self) -> float:
-        """The violation that a unit in the last place of a variable makes: no β can be expected to do better."""
-        size = np.sqrt(np.abs(self.gram.diagonal))
-        largest = float((np.abs(self.problem.coefficients(self.beta)) * size).max(initial=0.0))
-        return UNIT * largest * float(size.max(initial=0.0))
+        A unit in the last place of a variable makes a violation that no other β can be expected to lower. One huge
+        sample does not hide what others violate: each is judged by its own size.
+        """
+        sizes = self.gram.lengths
+        moved = float((np.abs(self.problem.coefficients(self.beta)) * sizes).max(initial=0.0))
+        largest = float(sizes.max(initial=0.0))
+        doubt = max(_LIKELY_DRIFT * self.drift, UNIT * moved * largest)
+        if violation >= doubt or not doubt < np.inf:
+            return violation < doubt
+        errors = np.tile(doubt / largest * sizes, self.problem.n_variables // self.problem.n_samples)
+        return most_violation_of(self.problem, self.beta, self.residual, -0.5 * errors) <= 0
 
     def restrict(self, samples: Index) -> State:
         """Return the state of ``samples`` alone, all others held where they are."""

@@ -6,7 +6,6 @@ Answers are a dictionary of small things and arrays of large ones; `packed` make
 from __future__ import annotations
 
 import json
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from hinge.arrays import Vector
 from hinge.dual import formulations
 from hinge.dual.problem import DualProblem
 from hinge.kernel.base import KINDS
+from hinge.runtime import clock
 from hinge.selection import GridSearch
 from hinge.toy.scene import KERNELS, MACHINES, Scene, SceneError, choice, number
 
@@ -104,12 +104,12 @@ def answer(question: str, asked: Any) -> Answer:
 
 
 def _fit(scene: Scene, asked: dict[str, Any]) -> Answer:
-    begun = time.perf_counter()
+    begun = clock.now()
     machine = getattr(hinge, scene.machine)(**scene.parameters, time_limit=_MOST_SECONDS)
     if len(np.unique(scene.labels)) > 2 and scene.is_classifier:
         machine.set_params(decision_function_shape="ovo")
     machine.fit(scene.X, scene.y)
-    milliseconds = 1000.0 * (time.perf_counter() - begun)
+    milliseconds = 1000.0 * (clock.now() - begun)
     report = machine.report_
     alphas = np.zeros(len(scene.points))
     alphas[machine.support_] = np.abs(machine.dual_coef_).sum(axis=0)
@@ -198,13 +198,13 @@ def _map(scene: Scene, _: dict[str, Any]) -> Answer:
     machine = getattr(hinge, scene.machine)(**scene.parameters)
     grid = {"C": list(costs), "gamma": list(gammas)}
     search = GridSearch(machine, grid, cv=dealt, refit=False, n_jobs=1)
-    begun = time.perf_counter()
+    begun = clock.now()
     search.fit(scene.X, scene.y)
     scores = np.empty((_MAP_SIDE, _MAP_SIDE))
     for parameters, score in zip(search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True):
         scores[grid["C"].index(parameters["C"]), grid["gamma"].index(parameters["gamma"])] = score
     head = {
-        "C": list(costs), "gamma": list(gammas), "folds": folds, "seconds": time.perf_counter() - begun,
+        "C": list(costs), "gamma": list(gammas), "folds": folds, "seconds": clock.now() - begun,
         "score": "accuracy" if scene.is_classifier else "R²",
     }  # fmt: skip
     return Answer(head, (scores,))

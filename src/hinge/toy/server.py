@@ -179,6 +179,11 @@ def serve(port: int = 8765, *, state: str = "", open_browser: bool = True) -> No
     ------
     OSError
         The port is taken.
+
+    Examples
+    --------
+    >>> from hinge.toy import serve
+    >>> serve(port=8080)      # doctest: +SKIP
     """
     with ToyServer(port) as server:
         address = server.address + (f"#{state.rpartition('#')[2]}" if state else "")

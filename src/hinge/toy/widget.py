@@ -68,6 +68,11 @@ def toy_class() -> type[Any]:
         state : str
             What it begins with: a link that somebody copied from a toy, or the part behind ``#``. Reading it gives
             what is drawn now.
+
+        Examples
+        --------
+        >>> from hinge.toy import Toy
+        >>> Toy()                 # doctest: +SKIP
         """
 
         _esm = _module()

@@ -6,9 +6,8 @@ Estimators run it with a `Trainer`; searches with one that shares kernel values 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from hinge.arrays import Index, Vector
 from hinge.kernel.kernels import Kernel
 from hinge.model import Model
 from hinge.report import Report
+from hinge.runtime import clock
 from hinge.runtime.interrupt import Cancelled
 from hinge.settings import Settings
 from hinge.training.formulation import Formulation
@@ -75,6 +75,11 @@ class Course:
         Draws the folds of the calibration.
     past : Past, optional
         An earlier fit to go on from.
+
+    Attributes
+    ----------
+    tasks : sequence of Task
+        What is to be solved. Making them finds out what has no solution before a kernel value is computed.
     """
 
     formulation: Formulation
@@ -83,11 +88,14 @@ class Course:
     probability: bool = False
     seed: int = 0
     past: Past | None = None
+    tasks: Sequence[Task] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tasks", self.formulation.tasks())
 
     def machines(self, trainer: Trainer) -> list[Machine]:
         """Train all machines."""
-        formulation = self.formulation
-        tasks = formulation.tasks()
+        formulation, tasks = self.formulation, self.tasks
         n_runs = formulation.n_runs if self.probability else 1
         trainer.prepare(tasks, n_runs)
         machines = trainer.train(tasks if self.past is None else self.past.continued(tasks, formulation))
@@ -97,11 +105,13 @@ class Course:
 
     def run(self, trainer: Trainer) -> Fit:
         """Train all machines, put them together and calibrate them."""
-        begun = time.perf_counter()
+        begun, compiled_before = clock.now(), clock.compiled_seconds()
         formulation, data, machines = self.formulation, self.formulation.data, self.machines(trainer)
         model = assemble(self.kernel, data.X, machines, data.places, formulation.order)
-        report = combined_report(machines, trainer.gram, time.perf_counter() - begun)
-        fit = Fit(formulation, machines, model, report, formulation.notes(machines))
+        report = combined_report(machines, trainer.gram, clock.now() - begun)
+        report = replace(report, compile_seconds=clock.compiled_seconds() - compiled_before)
+        notes = formulation.notes(machines, float(trainer.gram.diagonal.max()))
+        fit = Fit(formulation, machines, model, report, notes)
         if not self.probability:
             return fit
         try:
@@ -112,7 +122,7 @@ class Course:
     def _calibration(self, trainer: Trainer, machines: Sequence[Machine]) -> Any:
         if trainer.watch.is_stopped:
             raise Cancelled
-        is_given = self.kernel.is_precomputed
+        is_given = not self.kernel.has_features
         return self.formulation.calibration(
             machines, lambda: held_out_decisions(trainer, self.formulation, machines, is_given, self.seed)
         )

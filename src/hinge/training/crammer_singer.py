@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from hinge.report import Report, Solution, Status
+from hinge.runtime import clock
 from hinge.runtime.interrupt import pressed, requested
 from hinge.runtime.threads import blas_on_one_thread
 from hinge.settings import Progress, Settings
@@ -33,7 +32,7 @@ _LAST_DIGITS = 1e-12
 
 def run_crammer_singer(course: Course, trainer: Trainer, threshold: Threshold, C: float) -> Fit:
     """Train the one machine of all classes, and keep its weights."""
-    formulation, gram, began = course.formulation, trainer.gram, time.perf_counter()
+    formulation, gram, began = course.formulation, trainer.gram, clock.now()
     assert isinstance(formulation, Classification)
     data, codes = formulation.data, formulation.strata.astype(np.int64)
     costs = C * data.weights * formulation.class_weights[codes]
@@ -47,7 +46,7 @@ def run_crammer_singer(course: Course, trainer: Trainer, threshold: Threshold, C
         rounding=standing.rounding, objective=standing.objective, gap=standing.gap,
         n_support=int(np.count_nonzero(support)),
         n_bounded=int(np.count_nonzero(descent.alpha[np.arange(gram.n), codes] == costs)),
-        seconds=time.perf_counter() - began, fewest_active=gram.n,
+        seconds=clock.now() - began, fewest_active=gram.n,
     )  # fmt: skip
     trainer.watch.end(0, report)
     weights, intercepts = threshold.divide(descent.weights.T, data.X.dtype)
@@ -64,7 +63,7 @@ def _descend(descent: ClassDescent, settings: Settings, watch: Watch) -> tuple[S
 
     Returns the status, what the point proves, and the numbers of sweeps and of steps.
     """
-    tol, n, begun = settings.tol, len(descent.alpha), time.perf_counter()
+    tol, n, begun = settings.tol, len(descent.alpha), clock.now()
     most = np.inf if settings.max_iter is None else settings.max_iter
     sweeps = steps = looks = 0
     milestone, steps_then = np.inf, 0
@@ -76,7 +75,7 @@ def _descend(descent: ClassDescent, settings: Settings, watch: Watch) -> tuple[S
         sweeps += 1
         if descent.distance < 0.5 * milestone:
             milestone, steps_then = descent.distance, steps
-        figures = Progress(steps, sweeps, descent.distance, 0.0, time.perf_counter() - begun, len(descent.order))
+        figures = Progress(steps, sweeps, descent.distance, 0.0, clock.now() - begun, len(descent.order))
         is_declined = watch.has_listeners and watch.step(0, figures)
         if is_declined or requested():
             status = Status.INTERRUPTED if is_declined or pressed() else Status.TIME_LIMIT

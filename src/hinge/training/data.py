@@ -20,7 +20,7 @@ class TrainingData:
 
     Attributes
     ----------
-    X : array or CSR matrix
+    X : array, CSR matrix or Collection
         Rows with a weight above zero; of a precomputed kernel their columns too.
     y : array or None
         Their targets.
@@ -70,20 +70,14 @@ def select(X: Any, y: Any, weights: Vector | None, is_gram: bool) -> TrainingDat
     Raises
     ------
     ValueError
-        A weight is negative, or all are zero.
+        All weights are zero.
     """
     n = X.shape[0]
     if weights is None:
         return TrainingData(X, y, np.ones(n), np.arange(n, dtype=np.int64), X.shape)
-    if (weights < 0).any():
-        where = int(np.argmax(weights < 0))
-        raise ValueError(
-            f"Negative values in data passed to `sample_weight`: {weights[where]:g} at position {where}. "
-            "A weight is a number of repetitions; use 0 to leave a sample out"
-        )
     places = np.flatnonzero(weights > 0).astype(np.int64)
     if len(places) == 0:
-        raise ValueError("all values of sample_weight are zero: at least one sample must count")
+        raise ValueError("Invalid input - all samples have zero or negative weights. At least one must count.")
     if len(places) == n:
         return TrainingData(X, y, weights, places, X.shape)
     rows = X[np.ix_(places, places)] if is_gram else X[places]

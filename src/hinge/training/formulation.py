@@ -18,7 +18,7 @@ from hinge.dual.formulations import InfeasibleNuError, c_svc, nu_svc, one_class
 from hinge.dual.problem import DualProblem
 from hinge.runtime.interrupt import check
 from hinge.training.data import TrainingData
-from hinge.training.machine import Machine, half_margin, is_flat
+from hinge.training.machine import Machine, half_margin, is_flat, is_vanishing
 from hinge.training.multiclass import REST, duels
 from hinge.training.probability import N_FOLDS, density_marks, fit_sigmoid, laplace_scale
 from hinge.training.tasks import Task, Tasks
@@ -82,8 +82,8 @@ class Formulation:
         """
         raise NotImplementedError
 
-    def notes(self, machines: Sequence[Machine]) -> list[str]:
-        """Return what a user should be warned of."""
+    def notes(self, machines: Sequence[Machine], largest: float) -> list[str]:
+        """Return what a user should be warned of; the largest k(x, x) tells the scale of kernel values."""
         return []
 
 
@@ -125,7 +125,15 @@ class Classification(Formulation):
 
     def tasks(self) -> Tasks:
         """Return a task for each pair of classes, or for each class."""
-        return Tasks(self.data.sizes(self._duels), self._task)
+        return Tasks(self.data.sizes(self._duels), self._task, self._together)
+
+    def _together(self) -> tuple[Index, DualProblem]:
+        """Return the samples of all tasks, one after the other, and the problem of all their variables."""
+        members = np.concatenate([self.data.members(duel) for duel in self._duels])
+        positive = np.fromiter((duel.positive for duel in self._duels), np.int64, len(self._duels))
+        codes = self.strata[members]
+        signs = np.where(codes == np.repeat(positive, self.data.sizes(self._duels)), 1.0, -1.0)
+        return members, self._problem(signs, self.data.weights[members] * self.class_weights[codes])
 
     def _task(self, k: int, held_out: NDArray[np.bool_] | None = None) -> Task:
         """Return the task of machine k; samples of it that are held out weigh nothing."""
@@ -187,12 +195,12 @@ class NuClassification(Classification):
 
     def tasks(self) -> Tasks:
         """Return the tasks, or raise if no pair of classes allows this ν."""
-        tasks = super().tasks()
+        tasks = Tasks(self.data.sizes(self._duels), self._task)  # each with sums of its own
         tasks.prepare()  # which finds out what ν the pairs allow
         if len(self._limits) == len(tasks):
             raise InfeasibleNuError(
-                f"nu = {self._nu:g} is infeasible: with these classes and weights the largest feasible nu is "
-                f"{max(self._limits.values()):.6g}"
+                f"specified nu is infeasible: nu = {self._nu:g}; with these classes and weights "
+                f"the largest feasible nu is {max(self._limits.values()):.6g}"
             )
         return tasks
 
@@ -218,7 +226,7 @@ class NuClassification(Classification):
                 revised.append(replace(self._task(k), start=machines[k].solution.beta / half_width))
         return revised
 
-    def notes(self, machines: Sequence[Machine]) -> list[str]:
+    def notes(self, machines: Sequence[Machine], largest: float) -> list[str]:
         """Tell of a ν that was lowered, and of margins without width."""
         notes = []
         if self._limits:
@@ -299,3 +307,13 @@ class OneClass(Formulation):
     def calibration(self, machines: Sequence[Machine], held_out: HeldOut) -> Vector:
         """Return the density marks."""
         return density_marks(machines[0].decisions, self.data.weights)
+
+    def notes(self, machines: Sequence[Machine], largest: float) -> list[str]:
+        """Tell of a weight vector that vanishes."""
+        if not is_vanishing(machines[0].solution, largest):
+            return []
+        return [
+            "the weight vector vanishes: the origin of the kernel's space lies among the samples (a linear kernel "
+            "on centred data does that), no plane separates them from it, and decisions are rounding errors. "
+            'Choose kernel="rbf", or do not centre the data'
+        ]

@@ -31,7 +31,7 @@ def held_out_decisions(
     trainer, formulation, machines : Trainer, Formulation, sequence of Machine
         What trained the machines on all samples, what of, and the machines.
     is_given : bool
-        Whether the samples are a precomputed kernel matrix.
+        Whether only kernel values tell the samples apart: of a precomputed matrix, or a kernel function.
     seed : int
         Draws the folds.
 
@@ -45,12 +45,9 @@ def held_out_decisions(
     Cancelled
         The fit had to stop before all twins were trained.
     """
-    data, matrix = formulation.data, trainer.gram.given_matrix
-    is_gram = matrix is not None and (
-        is_given or data.X.dtype.kind == "O"  # only kernel values tell objects apart
-    )
-    rows = matrix if is_gram else data.X
-    folds = folds_by_content(rows, formulation.strata, data.weights, seed, is_gram)
+    data = formulation.data
+    rows = trainer.gram.given_matrix if is_given else data.X
+    folds = folds_by_content(rows, formulation.strata, data.weights, seed, is_given)
     results = [np.empty(len(machine.samples)) for machine in machines]
     tasks, targets = [], []
     for k, machine in enumerate(machines):

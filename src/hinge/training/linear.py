@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,6 +12,7 @@ import scipy.sparse as sp
 from hinge.arrays import Vector
 from hinge.kernel.kernels import Kernel
 from hinge.model import Model
+from hinge.runtime import clock
 from hinge.training.course import Course, Fit
 from hinge.training.data import TrainingData
 from hinge.training.machine import Machine, combined_report
@@ -73,13 +73,14 @@ def with_feature(data: TrainingData, threshold: Threshold) -> TrainingData:
 
 def run_linear(course: Course, trainer: Trainer, threshold: Threshold) -> Fit:
     """Train all machines of a linear kernel and keep nothing of them but their weights."""
-    begun = time.perf_counter()
+    begun, compiled_before = clock.now(), clock.compiled_seconds()
     machines = course.machines(trainer)
     weights = np.array([_weights(machine, trainer) for machine in machines])
-    report = combined_report(machines, trainer.gram, time.perf_counter() - begun)
+    report = combined_report(machines, trainer.gram, clock.now() - begun)
+    report = replace(report, compile_seconds=clock.compiled_seconds() - compiled_before)
     coefficients, intercepts = threshold.divide(weights, course.formulation.data.X.dtype)
     intercepts = intercepts + [machine.intercept for machine in machines]
-    notes = course.formulation.notes(machines)
+    notes = course.formulation.notes(machines, float(trainer.gram.diagonal.max()))
     return Fit(course.formulation, machines, weight_model(coefficients, intercepts), report, notes)
 
 

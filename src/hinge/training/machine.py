@@ -22,6 +22,9 @@ _MOST_DENSE = 1 << 24
 # Share of Σ|β| below which a margin of ν-SVC is rounding.
 _FLAT_MARGIN = 1e-10
 
+# Share of the longest that ‖w‖² could be, below which it is rounding.
+_VANISHING_WEIGHTS = 1e-14
+
 # From bad to good: the status of a whole fit is the first that one of its machines ended with.
 _SEVERITY = (
     Status.INTERRUPTED, Status.TIME_LIMIT, Status.ITERATION_LIMIT, Status.INFEASIBLE, Status.STALLED,
@@ -80,6 +83,16 @@ def is_flat(solution: Solution) -> bool:
     return solution.report.converged and half_margin(solution) <= max(solution.report.violation, rounding)
 
 
+def is_vanishing(solution: Solution, largest: float) -> bool:
+    """Whether the weight vector of a one-class solution is nothing but its violation and rounding.
+
+    ``largest`` is the largest k(x, x): no sample is longer than its root.
+    """
+    total, squared = float(solution.beta.sum()), 2 * solution.report.objective  # Σβ and ‖w‖² = βᵀKβ
+    rounding = _VANISHING_WEIGHTS * total**2 * largest
+    return solution.report.converged and squared <= max(solution.report.violation * total, rounding)
+
+
 class Absent:
     """What a stopped fit knows of the tasks that it did not come to: where they would have started."""
 
@@ -121,7 +134,7 @@ def assemble(
     ----------
     kernel : Kernel
         The kernel.
-    X : array or CSR matrix
+    X : array, CSR matrix or Collection
         The samples that the Gram matrix was made of.
     machines : sequence of Machine
         The machines.

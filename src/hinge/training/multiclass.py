@@ -7,7 +7,6 @@ negative side; two classes are one duel, with the later class positive.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from hinge.arrays import Vector
+from hinge.runtime.jit import compiled_exactly
 
 #: The negative side of a one-against-rest machine.
 REST = -1
@@ -53,19 +53,8 @@ def count_votes(decisions: Vector, n_classes: int) -> NDArray[np.int64]:
     array([[1, 0, 2]])
     """
     votes = np.zeros((len(decisions), n_classes), dtype=np.int64)
-    for i, columns in enumerate(_by_first(n_classes)):
-        for_first = decisions[:, columns] > 0
-        votes[:, i] += for_first.sum(axis=1)
-        votes[:, i + 1 :] += ~for_first
+    _add_votes(decisions, votes)
     return votes
-
-
-def _by_first(n_classes: int) -> Iterator[slice]:
-    """Yield the columns of the pairs of each class with all later ones."""
-    stop = 0
-    for i in range(n_classes - 1):
-        start, stop = stop, stop + n_classes - 1 - i
-        yield slice(start, stop)
 
 
 def votes_with_confidence(decisions: Vector, n_classes: int) -> Vector:
@@ -74,10 +63,29 @@ def votes_with_confidence(decisions: Vector, n_classes: int) -> Vector:
     The order of two classes with different votes stays; among equals the more confident one leads.
     """
     confidence = np.zeros((len(decisions), n_classes))
-    for i, columns in enumerate(_by_first(n_classes)):
-        confidence[:, i] += decisions[:, columns].sum(axis=1)
-        confidence[:, i + 1 :] -= decisions[:, columns]
+    _add_confidence(decisions, confidence)
     return np.asarray(count_votes(decisions, n_classes) + confidence / (3 * (np.abs(confidence) + 1)))
+
+
+@compiled_exactly
+def _add_votes(decisions: Vector, votes: NDArray[np.int64]) -> None:
+    for q in range(votes.shape[0]):
+        row, own, pair = decisions[q], votes[q], 0
+        for i in range(own.shape[0]):
+            for j in range(i + 1, own.shape[0]):
+                own[i if row[pair] > 0 else j] += 1
+                pair += 1
+
+
+@compiled_exactly
+def _add_confidence(decisions: Vector, confidence: Vector) -> None:
+    for q in range(confidence.shape[0]):
+        row, own, pair = decisions[q], confidence[q], 0
+        for i in range(own.shape[0]):
+            for j in range(i + 1, own.shape[0]):
+                own[i] += row[pair]
+                own[j] -= row[pair]
+                pair += 1
 
 
 def by_opponent(coefficients: Any, classes: NDArray[np.intp], n_classes: int) -> Vector:
@@ -106,3 +114,18 @@ def by_opponent(coefficients: Any, classes: NDArray[np.intp], n_classes: int) ->
     layout = np.zeros((n_classes - 1, pairs.shape[1]))
     layout[np.where(classes[column] == i, j - 1, i), column] = pairs.data
     return layout
+
+
+def by_pair(layout: Vector, classes: NDArray[np.intp], n_classes: int) -> Vector:
+    """Undo `by_opponent`: return one row of coefficients for each pair of classes, zero for all other classes.
+
+    Examples
+    --------
+    >>> by_pair(np.array([[1.0, -1.0, -3.0], [3.0, 2.0, -2.0]]), np.array([0, 1, 2]), 3)
+    array([[ 1., -1.,  0.],
+           [ 3.,  0., -3.],
+           [ 0.,  2., -2.]])
+    """
+    first, second = np.triu_indices(n_classes, 1)
+    of_first, of_second = classes == first[:, None], classes == second[:, None]
+    return np.where(of_first, layout[second - 1], np.where(of_second, layout[first], 0.0))

@@ -18,8 +18,8 @@ from hinge.data.contents import fingerprints, gram_fingerprints
 
 N_FOLDS = 5
 
-# LIBSVM's constants for the sigmoid: no probability of a pair is nearer to 0 or 1 than this.
-_NEAREST_TO_CERTAIN = 1e-7
+#: LIBSVM's constant for the sigmoid: no probability of a pair is nearer to 0 or 1 than this.
+NEAREST_TO_CERTAIN = 1e-7
 
 _MOST_NEWTON_STEPS = 100
 _SMALLEST_STEP = 1e-10
@@ -52,9 +52,8 @@ def folds_by_content(
 
     Parameters
     ----------
-    X : array or CSR matrix
-        The samples, or their kernel matrix. Objects that only a kernel function understands, in an array of dtype
-        object, are dealt out by their places.
+    X : array or CSR matrix or None
+        The samples, or their kernel matrix. None: samples are dealt out by their places.
     strata : array of int
         Class of each sample.
     weights : array
@@ -89,8 +88,8 @@ def folds_by_content(
 
 def _ranks(X: Any, strata: NDArray[np.intp], weights: Vector, seed: int, is_gram: bool) -> NDArray[Any]:
     """Return numbers by which samples are dealt out, equal for equal samples."""
-    if X.dtype.kind == "O":
-        return fingerprints(np.arange(1.0, len(X) + 1)[:, None], seed)
+    if X is None:
+        return fingerprints(np.arange(1.0, len(strata) + 1)[:, None], seed)
     if not is_gram:
         return fingerprints(X, seed)
     drawn, second, own = gram_fingerprints(X, strata, weights, seed)
@@ -160,7 +159,7 @@ def fit_sigmoid(decisions: Vector, is_positive: NDArray[np.bool_], weights: Vect
 
 def sigmoid(decisions: Vector, A: Any, B: Any) -> Vector:
     """Return P(positive) for decision values, never quite 0 or 1."""
-    return np.clip(_logistic(-(A * decisions + B)), _NEAREST_TO_CERTAIN, 1 - _NEAREST_TO_CERTAIN)
+    return np.clip(_logistic(-(A * decisions + B)), NEAREST_TO_CERTAIN, 1 - NEAREST_TO_CERTAIN)
 
 
 def _logistic(z: Vector) -> Vector:

@@ -50,10 +50,19 @@ class Tasks(Sequence[Task]):
         Number of samples of each task.
     make : callable
         Makes the task of a number.
+    make_together : callable, optional
+        Makes the samples of all tasks, one after the other, and one problem of all variables in that order, where
+        the tasks have a variable for each sample.
     """
 
-    def __init__(self, sizes: Index, make: Callable[[int], Task]) -> None:
+    def __init__(
+        self,
+        sizes: Index,
+        make: Callable[[int], Task],
+        make_together: Callable[[], tuple[Index, DualProblem]] | None = None,
+    ) -> None:
         self.sizes = sizes
+        self.make_together = make_together
         self._make = make
         self._made: dict[int, Task] = {}
 

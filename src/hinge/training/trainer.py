@@ -6,27 +6,30 @@ threads itself. Either way the answers are the same.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 
 from hinge.kernel.gram import Gram
 from hinge.kernel.rows import Counts
 from hinge.report import MESSAGES, Solution, Status
+from hinge.runtime import clock
 from hinge.runtime.interrupt import Cancelled, catching, pressed, requested
 from hinge.runtime.threads import Team, blas_on_one_thread
 from hinge.settings import Progress, Settings
 from hinge.solvers import solve
 from hinge.solvers.active_set.polish import polish
 from hinge.solvers.exactness import is_within
-from hinge.solvers.pairs.small import solve_small
+from hinge.solvers.hard_margin import is_unbounded
+from hinge.solvers.many import Parts
+from hinge.solvers.one_pass import fits_one_pass
 from hinge.training.machine import Absent, Machine, machine_of
 from hinge.training.pair_grams import PairGrams
 from hinge.training.progress import Watch
-from hinge.training.tasks import Task, sizes_of
+from hinge.training.tasks import Task, Tasks, sizes_of
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,8 @@ class Sharing:
         Kernel evaluations that all machines together may take for polishing: a few milliseconds.
     tries : int
         How often a solver that claims convergence where there is none is asked to go on.
+    chunk_seconds : float
+        How long machines that are trained in one loop may take, roughly, before anybody asks whether to stop.
     """
 
     overlap: float = 1.5
@@ -55,6 +60,7 @@ class Sharing:
     worth_a_thread: int = 100
     polishing: float = 1e6
     tries: int = 3
+    chunk_seconds: float = 0.01
 
 
 class Trainer:
@@ -134,47 +140,100 @@ class Trainer:
         """
         if not tasks:
             return []
-        sizes, watch = sizes_of(tasks), self.watch
-        is_quick = len(tasks) > 1 and sizes.mean() < self.sharing.worth_a_thread
-        n_workers = 1 if is_quick else min(self.gram.team.size, len(tasks))
-        train_one = self._trainer_of(tasks, first, n_workers, is_quick)
-        order = np.argsort(-sizes, kind="stable")
-        absent = Absent(tasks, self.gram)
+        watch, begun = self.watch, iter([True])  # the first one is always begun
         machines: list[Machine | None] = [None] * len(tasks)
+
+        def is_cancelled() -> bool:
+            return not next(begun, False) and (watch.is_stopped or requested())
+
+        with catching() as scope:
+            with suppress(Cancelled):
+                parts = self._train_together(tasks, machines, is_cancelled)
+                self._train_each(tasks, first, machines, parts, is_cancelled)
+            scope.is_answered = is_stopped = watch.is_stopped
+            if all(machines):
+                return cast(list[Machine], machines)
+            absent = Absent(tasks, self.gram)
+            return [machine or absent.machine(number, is_stopped) for number, machine in enumerate(machines)]
+
+    def _train_together(
+        self, tasks: Sequence[Task], machines: list[Machine | None], is_cancelled: Callable[[], bool]
+    ) -> Parts | None:
+        """Train all small machines on one matrix in a compiled loop; those that it leaves are not certified."""
+        gram, settings = self.gram, self.settings
+        if not isinstance(tasks, Tasks) or tasks.make_together is None or len(tasks) == 1:
+            return None
+        if self.watch.has_listeners or not fits_one_pass(1, gram, settings):
+            return None
+        sizes = sizes_of(tasks)
+        order = np.argsort(-sizes, kind="stable")
+        order = order[[fits_one_pass(int(size), gram, settings) for size in sizes[order]]]
+        samples, problem = tasks.make_together()
+        if not len(order) or is_unbounded(problem):
+            return None
+        parts = Parts.of(sizes, samples, problem)
+        spent = np.cumsum(parts.seconds()[order])
+        chunks = np.split(order, np.flatnonzero(np.diff(spent // self.sharing.chunk_seconds)) + 1)
+        team = Team(gram.team.size)
+        team.cancelled = is_cancelled
+
+        def run(start: int, stop: int) -> None:
+            for chunk in chunks[start:stop]:
+                begun = clock.now()
+                parts.solve(chunk, gram, settings.tol)
+                seconds = (clock.now() - begun) / len(chunk)
+                for number in chunk[parts.is_certified[chunk]].tolist():
+                    here = parts.part(number)
+                    solution = parts.solution(number, gram, seconds)
+                    machines[number] = machine_of(Task(samples[here], parts.problem_of(number)), solution)
+
+        team.share(len(chunks), 1, run, float(spent[-1]))
+        return parts
+
+    def _train_each(
+        self,
+        tasks: Sequence[Task],
+        first: int,
+        machines: list[Machine | None],
+        parts: Parts | None,
+        is_cancelled: Callable[[], bool],
+    ) -> None:
+        """Train the machines that are not there yet, side by side."""
+        left = np.flatnonzero([machine is None for machine in machines])
+        if not len(left):
+            return
+        sizes = sizes_of(tasks)[left]
+        is_quick = len(left) > 1 and sizes.mean() < self.sharing.worth_a_thread
+        n_workers = 1 if is_quick else min(self.gram.team.size, len(left))
+        train_one = self._trainer_of(tasks, first, n_workers, parts)
+        order = left[np.argsort(-sizes, kind="stable")]
 
         def run(start: int, stop: int) -> None:
             for number in order[start:stop].tolist():
                 machines[number] = train_one(number)
 
-        with catching() as scope:
-            if len(tasks) == 1:
-                run(0, 1)
-            else:
-                team, begun = Team(n_workers), iter([True])  # the first one is always begun
-                team.cancelled = lambda: not next(begun, False) and (watch.is_stopped or requested())
-                with blas_on_one_thread(), suppress(Cancelled):
-                    team.share(len(tasks), 1, run)
-            scope.is_answered = is_stopped = watch.is_stopped
-            return [machine or absent.machine(number, is_stopped) for number, machine in enumerate(machines)]
+        if len(order) == 1:
+            run(0, 1)
+            return
+        team = Team(n_workers)
+        team.cancelled = is_cancelled
+        with blas_on_one_thread():
+            team.share(len(order), 1, run)
 
     def _trainer_of(
-        self, tasks: Sequence[Task], first: int, n_workers: int, is_quick: bool
+        self, tasks: Sequence[Task], first: int, n_workers: int, parts: Parts | None
     ) -> Callable[[int], Machine | None]:
         """Return what trains the task of a number, on one of several threads; None where it had to stop."""
-        gram, settings, watch = self.gram, self.settings, self.watch
-        one_set = settings.sizes.one_set
+        gram, watch = self.gram, self.watch
+        one_set = self.settings.sizes.one_set
         sizes = sizes_of(tasks)
         largest = int(sizes[sizes <= one_set].max(initial=0)) if len(tasks) > 1 else 0
         pairs = PairGrams(gram, largest, n_workers)
-        is_plain = is_quick and not watch.has_listeners and settings.solver == "auto" and settings.max_iter is None
 
         def train_one(number: int) -> Machine | None:
             task = tasks[number]
-            matrix = pairs.matrix_of(task.samples, task.split) if is_plain and task.start is None else None
-            if matrix is not None:
-                solution = solve_small(task.problem, matrix, gram, task.samples, settings.tol)
-                if solution is not None:
-                    return machine_of(task, solution)
+            if parts is not None and parts.is_tried(number):
+                task = replace(task, start=parts.beta[parts.part(number)])
             watch.begin(first + number)
             try:
                 part = pairs.gram_of(task.samples, task.split) or _part_of(gram, task, n_workers, one_set)
@@ -195,12 +254,12 @@ class Trainer:
         return replace(self.settings, callback=listen, time_limit=None, start=task.start)
 
     def _solve(self, task: Task, gram: Gram, settings: Settings, n_tasks: int) -> Solution:
-        begun, iterations, outer_steps = time.perf_counter(), 0, 0
+        begun, iterations, outer_steps = clock.now(), 0, 0
         for _ in range(self.sharing.tries):
             solution = solve(task.problem, gram, settings)
             iterations += solution.report.iterations
             outer_steps += solution.report.outer_steps
-            seconds = time.perf_counter() - begun
+            seconds = clock.now() - begun
             report = replace(solution.report, iterations=iterations, outer_steps=outer_steps, seconds=seconds)
             solution = replace(solution, report=report)
             if not report.converged:

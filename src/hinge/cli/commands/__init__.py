@@ -12,5 +12,6 @@ COMMANDS = {
     "toy": "draw points in the browser and watch machines being trained",
     "lab": "race the algorithms of the papers, and repeat the papers' experiments",
     "demo": "train, cross-validate and report on a data set that ships with scikit-learn",
+    "warm-up": "compile everything ahead of its first use on this computer",
     "completion": "print a script that completes commands and options in bash, zsh or fish",
 }

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -21,6 +20,7 @@ from hinge.cli.options import EXIT_OK, EXIT_USAGE, Parsed
 from hinge.cli.parameters import Parameters
 from hinge.cli.tables import GRID
 from hinge.io import atomic_write
+from hinge.runtime import clock
 
 _ONE_DASH = {f"-{name}": f"--{name}" for name in ("log2c", "log2g", "out", "svmtrain", "gnuplot")} | {
     "-png": "--plot"
@@ -157,7 +157,7 @@ class Search:
 
     def run(self) -> tuple[Point, float]:
         """Find all rates; return the best point and its rate."""
-        started = time.perf_counter()
+        started = clock.now()
         try:
             journal = self._open()
         except ResumeError as error:
@@ -178,7 +178,7 @@ class Search:
         self._warn_of_limits()
         best = self.table.best()
         self._draw(best)
-        self._write_report(best, time.perf_counter() - started)
+        self._write_report(best, clock.now() - started)
         return best, self.table.rates[best]
 
     def resume_if_same(self) -> None:

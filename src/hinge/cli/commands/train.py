@@ -6,7 +6,6 @@ import json
 import math
 import os
 import sys
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,6 +22,7 @@ from hinge.cli.results import cross_validation_lines, plan_lines
 from hinge.cli.tables import TRAIN
 from hinge.io import atomic_write, write_libsvm_model
 from hinge.report import Status
+from hinge.runtime import clock
 from hinge.runtime.interrupt import catching, within
 from hinge.training.machine import is_flat
 from hinge.training.progress import Listener, Watch
@@ -58,7 +58,7 @@ class _Session:
         kernel = parameters.kernel(samples.max_index)
         X = samples.training_data(kernel)
         self.shared = Run(parameters, samples.rows, X, samples.y, samples.labels(), kernel)
-        self.started = time.perf_counter()
+        self.started = clock.now()
         self.figures: dict[str, Any] = {}
 
     def run(self) -> int:
@@ -184,7 +184,7 @@ class _Session:
             "max_index": self.samples.max_index,
             "options": {name: self.parsed[name] for name in sorted(self.parsed.given)},
             "weights": dict(self.parsed.weights),
-            "seconds": time.perf_counter() - self.started,
+            "seconds": clock.now() - self.started,
             **self.figures,
             "machines": reports,
         }

@@ -63,6 +63,20 @@ class LibsvmModel:
         Sigmoids of the pairs; of a regression ``prob_a`` alone, the scale of the noise.
     density_marks : array of shape (10,) or None
         Density marks of one class.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import make_moons
+    >>> from hinge import SVC
+    >>> from hinge.estimators import save_model
+    >>> from hinge.io import read_libsvm_model
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(SVC().fit(*make_moons(50)), Path(folder) / "moons.model")
+    ...     model = read_libsvm_model(Path(folder) / "moons.model")
+    >>> model.svm_type, model.kernel.name, sorted(model.labels.tolist())
+    ('c_svc', 'rbf', [0, 1])
     """
 
     svm_type: SvmType

@@ -350,6 +350,21 @@ def write_libsvm_model(model: LibsvmModel, path: str | os.PathLike[str], *, digi
     digits : int
         Significant digits of the support vectors' values: 8 as LIBSVM has it, 17 for all of them. Everything
         else is always written in full.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import make_moons
+    >>> from hinge import SVC
+    >>> from hinge.estimators import save_model
+    >>> from hinge.io import read_libsvm_model, write_libsvm_model
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(SVC().fit(*make_moons(50)), Path(folder) / "moons.model")
+    ...     model = read_libsvm_model(Path(folder) / "moons.model")
+    ...     write_libsvm_model(model, Path(folder) / "full.model", digits=17)
+    ...     print((Path(folder) / "full.model").read_text().splitlines()[0])
+    svm_type c_svc
     """
     if not 1 <= digits <= 17:
         raise ValueError(f"digits must lie between 1 and 17, got {digits}")

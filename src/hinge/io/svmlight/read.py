@@ -48,6 +48,16 @@ class Data:
         Query ids, -1 for a row without one; None if no row has one.
     zero_based : bool
         Whether index 0 of the text is column 0 of ``X``, and not index 1.
+
+    Examples
+    --------
+    >>> import io
+    >>> from hinge.io import read_data
+    >>> data = read_data(io.BytesIO(b"+1 1:0.5 3:2\\n-1 2:1\\n"))
+    >>> data.X.toarray(), data.y
+    (array([[0.5, 0. , 2. ],
+           [0. , 1. , 0. ]]), array([ 1., -1.]))
+    >>> X, y = data
     """
 
     X: Any

@@ -50,6 +50,16 @@ def run_units(
     ------
     KeyboardInterrupt
         Ctrl-C was pressed. ``on_cell`` has been told of all cells that are done.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hinge import SVC
+    >>> from hinge.selection import Job, plan, run_units
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 1, 1])
+    >>> job = Job(SVC(), X, y, splits=[(np.array([0, 3]), np.array([1, 2]))], scorer=None)
+    >>> [cell.params for cell in run_units(job, plan(SVC(), [{"C": 1.0}, {"C": 2.0}]), None, n_jobs=1)]
+    [{'C': 1.0}, {'C': 2.0}]
     """
     if engine is None:
         return _in_threads(job, units, n_jobs, on_cell)

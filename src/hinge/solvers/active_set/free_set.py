@@ -22,9 +22,7 @@ to be optimal.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import LinAlgError
-from scipy.linalg.blas import dsymm, dsyrk
-from scipy.linalg.lapack import dpotri, dpstrf
+from numpy.linalg import LinAlgError
 
 from hinge.arrays import Floats, Index, Vector
 from hinge.dual.optimality import violation_of
@@ -130,10 +128,15 @@ class FreeSet:
 
     def _lay_out(self, free: Index) -> None:
         """Take those of the free variables that do not depend on others for members, and invert their system."""
+        from scipy.linalg.blas import dsymm, dsyrk  # takes long, and most fits end without it
+        from scipy.linalg.lapack import dpotri, dpstrf
+
         problem, n_groups, samples = self.problem, self.problem.n_groups, free % self.problem.n_samples
         matrix = self.kernel[np.ix_(samples, samples)].astype(np.float64)
-        # Each sample is measured by its own size: beside one that is huge all others would look dependent.
-        scale = 1 / np.sqrt(np.maximum(matrix.diagonal(), np.finfo(np.float64).tiny))
+        # Each sample is measured by its own size: beside one that is huge all others would look dependent. Of an
+        # indefinite kernel k(x, x) need not be positive; such a sample is none that a system can have.
+        sizes, tiny = matrix.diagonal(), np.finfo(np.float64).tiny
+        scale = np.where(sizes > tiny, 1 / np.sqrt(np.maximum(sizes, tiny)), 0.0)
         matrix *= scale
         matrix *= scale[:, None]
         # The transpose is the same matrix, in the order that LAPACK overwrites without a copy.

@@ -1,14 +1,10 @@
 """Polishing: from a solution within the tolerance to the exact one, by direct solves on the free variables.
 
 A solver stops at a violation of tol; two runs on the same data in another order then agree to about tol and no
-better. Once the solver knows (nearly) which variables are free, the rest is linear algebra: with the others
-held at their bounds the optimum of the free set F is the solution of
-
-    K_FF δ + μ_g = r_F    and in every group    Σ δ = 0.
-
-A primal active-set method does this: step to that point, or to the first bound on the way, which then holds its
-variable; where all of F fits, free the variables at bounds that still violate; repeat. It is meant for the last
-few corrections, so it works within a budget and gives the solver's own answer back where it cannot improve it.
+better. Once the solver knows (nearly) which variables are free, the rest is linear algebra. The free variables and
+the worst violators are a small problem, which `hinge.solvers.active_set.direct` settles; one product brings all
+residuals up to date; and so on until nobody violates. It is meant for the last few corrections, so it works
+within a budget and gives the solver's own answer back where it cannot improve it.
 """
 
 from __future__ import annotations
@@ -17,32 +13,28 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from hinge.arrays import Index, Vector
-from hinge.dual.optimality import count_support, excess_of, group_extremes, multipliers_of, violation_of
+from hinge.dual.optimality import count_support, excess_of, multipliers_of, violation_of
 from hinge.dual.problem import DualProblem
 from hinge.dual.residuals import exact_residual
 from hinge.kernel.gram import Gram
 from hinge.report import Report, Solution
 from hinge.runtime.threads import blas_on_one_thread
+from hinge.solvers.active_set.direct import AIM, HIDDEN, MOST_FREE, settle
 from hinge.solvers.conclusion import solution_at
+from hinge.solvers.pairs.step import Point
 
-# A factorisation of this many free variables takes a few milliseconds.
-_MOST_FREE = 400
+_MOST_ROUNDS = 20
+_PATIENCE = 3
 
-_MOST_ROUNDS = 100
-_PATIENCE = 12
+# Directions in a round, and how many of them may be in vain.
+_MOST_DIRECTIONS = 100
+_INNER_PATIENCE = 12
 
-# The violation aimed at, relative to the size of the residuals.
-AIM = 1e-11
-
-# Relative size of the ridge that makes K_FF positive definite; refinement takes its effect out again.
-_RIDGE = 1e-10
-_REFINEMENTS = 5
-
-# Most variables freed at once: the worst violators.
-_MOST_FREED = 32
+# Most violators that join the free variables, and by which share of the worst they violate at least.
+_MOST_JOINING = 32
+_JOINING = 0.1
 
 
 def polish(
@@ -78,14 +70,23 @@ def polish(
     >>> polish(problem, gram, solve(problem, gram)).report.violation < 1e-10
     True
     """
+    if _is_polished(solution):
+        return solution
     point = _Point(problem, gram.in_double(), solution.beta.copy(), tol, most_evaluations)
     n_support, _ = count_support(problem, solution.beta)
-    if len(point.free()) > min(_MOST_FREE, gram.largest_block) or n_support * gram.n > most_evaluations:
+    if len(point.free()) > min(MOST_FREE, gram.largest_block) or n_support * gram.n > most_evaluations:
         return solution
-    # What overflows is found by its result: such a point is never the best, and an infinite direction ends the
-    # rounds. Small factorisations lose more to waking threads than they gain.
+    # What overflows is found by its result: such a point is never the best. Small products lose more to waking
+    # threads than they gain.
     with np.errstate(all="ignore"), blas_on_one_thread():
         return _best_of(point, solution)
+
+
+def _is_polished(solution: Solution) -> bool:
+    """Whether the violation is down to rounding already."""
+    aim = AIM * (1.0 + float(np.abs(solution.residual).max()))
+    violation, rounding = solution.report.violation, solution.report.rounding
+    return (violation <= aim and rounding <= aim) or violation <= min(rounding, HIDDEN * aim)
 
 
 def _best_of(point: _Point, solution: Solution) -> Solution:
@@ -93,12 +94,9 @@ def _best_of(point: _Point, solution: Solution) -> Solution:
     point.refresh()
     start = point.solution(solution.report)
     best, least = None, point.violation()
-    try:
-        for violation in point.rounds():
-            if violation < least:
-                least, best = violation, (point.beta.copy(), point.residual.copy())
-    except LinAlgError:  # a kernel that is not positive semi-definite, or overflow
-        pass
+    for violation in point.rounds():
+        if violation < least:
+            least, best = violation, (point.beta.copy(), point.residual.copy())
     if best is None:
         return start
     point.beta, point.residual = best
@@ -144,99 +142,44 @@ class _Point:
         return solution_at(self.problem, self.beta.copy(), self.residual.copy(), self.error, **vars(report))
 
     def rounds(self) -> Iterator[float]:
-        """Take steps; yield the violation whenever the free set is settled."""
+        """Settle the free variables and the worst violators; yield the violation after every round."""
         aim = AIM * (1.0 + float(np.abs(self.residual).max()))
-        members = self.free()
-        least, vain = np.inf, 0
+        violation, vain = self.violation(), 0
+        least = violation
         for _ in range(_MOST_ROUNDS):
-            members, is_settled = self._step(members)
-            if not is_settled:
-                if self.budget <= 0:
-                    return
-                continue
+            chosen = np.union1d(self.free(), self._violators(violation))
+            if not 0 < len(chosen) <= MOST_FREE:
+                return
+            self._settle(chosen, aim)
             violation = self.violation()
             yield violation
             vain = vain + 1 if violation > 0.5 * least else 0
             least = min(least, violation)
             if violation <= aim or vain > _PATIENCE or self.budget <= 0:
                 return
-            members = np.union1d(self.free(), self._violators(violation))
-            if len(members) > _MOST_FREE:
-                return
 
-    def _step(self, members: Index) -> tuple[Index, bool]:
-        """Step towards the optimum of ``members``; return those still free and whether it was reached."""
-        problem = self.problem
-        while len(members):
-            direction = self._direction(members)
-            room = np.where(direction > 0, problem.hi[members], problem.lo[members]) - self.beta[members]
-            blocked = (direction != 0) & (room == 0)
-            if not blocked.any():
-                break
-            members = members[~blocked]
-        if not len(members):
-            return members, True
-        reach = np.where(direction != 0, room / direction, np.inf)
-        length = min(1.0, float(reach.min()))
-        stopped = reach <= length
-        target = np.where(stopped, self.beta[members] + room, self.beta[members] + length * direction)
-        self._move(members, np.clip(target, problem.lo[members], problem.hi[members]))
-        return members[~stopped], length == 1.0
-
-    def _move(self, members: Index, target: Vector) -> None:
-        """Set β of ``members`` and bring the residual up to date."""
-        problem = self.problem
+    def _settle(self, chosen: Index, aim: float) -> None:
+        """Take the variables ``chosen`` to their optimum, and bring the residual up to date."""
+        problem, n = self.problem, self.gram.n
+        inner, kernel = problem.restrict(chosen, len(chosen), self.beta), self.gram.block(chosen % n)
+        if problem.ridge is not None:
+            kernel = kernel + np.diag(problem.ridge[chosen])
+        target, residual = self.beta[chosen], self.residual[chosen]
+        settle(kernel, Point.of(inner, target, residual), aim, _INNER_PATIENCE, _MOST_DIRECTIONS)
         change = np.zeros(problem.n_variables)
-        change[members] = target - self.beta[members]
-        self.beta[members] = target
+        change[chosen] = target - self.beta[chosen]
+        self.beta[chosen] = target
         coefficients = problem.coefficients(change)
-        self.budget -= self.gram.n * int(np.count_nonzero(coefficients))
-        self.residual.reshape(-1, problem.n_samples)[...] -= self.gram.product(coefficients)
+        self.budget -= len(chosen) ** 2 / 2 + n * int(np.count_nonzero(coefficients))
+        self.residual.reshape(-1, n)[...] -= self.gram.product(coefficients)
         if problem.ridge is not None:
             self.residual -= problem.ridge * change
 
-    def _direction(self, members: Index) -> Vector:
-        """Solve K_FF δ + μ = r_F, Σδ = 0 in every group, by a ridged factor and refinement."""
-        problem = self.problem
-        samples = members % problem.n_samples
-        self.budget -= len(samples) ** 2 / 2
-        kernel = self.gram.block(samples)
-        if problem.ridge is not None:
-            kernel = kernel + np.diag(problem.ridge[members])
-        ridged = kernel + _RIDGE * float(np.abs(kernel.diagonal()).max()) * np.eye(len(members))
-        factor = cho_factor(ridged, lower=True, overwrite_a=True, check_finite=False)
-        groups = np.unique(problem.group[members]) if problem.n_groups else np.empty(0, np.int8)
-        indicator = (problem.group[members][:, None] == groups[None, :]).astype(np.float64)
-        solved = cho_solve(factor, indicator, check_finite=False)
-        schur = indicator.T @ solved
-        direction, remainder = np.zeros(len(members)), self.residual[members].copy()
-        for _ in range(_REFINEMENTS):
-            part = cho_solve(factor, remainder, check_finite=False)
-            level = np.linalg.solve(schur, indicator.T @ part) if len(groups) else np.zeros(0)
-            part -= solved @ level
-            part -= indicator @ ((indicator.T @ part) / indicator.sum(axis=0))  # exactly Σδ = 0, whatever cancels
-            direction += part
-            remainder -= kernel @ part + indicator @ level
-        if not np.isfinite(direction).all():
-            raise LinAlgError("the direct solve overflowed")
-        # Rounding alone is no reason to move: it would push variables that rest at bounds.
-        negligible = 1e-15 * float(np.abs(self.beta).max(initial=0.0))
-        return np.where(np.abs(direction) > negligible, direction, 0.0)
-
     def _violators(self, violation: float) -> Index:
-        """The variables at bounds that violate most, and the worst pair of every group."""
-        problem, beta, residual = self.problem, self.beta, self.residual
-        multipliers = multipliers_of(problem, beta, residual)
-        excess = excess_of(problem, residual, multipliers)
+        """The variables at bounds that violate most."""
+        problem, beta = self.problem, self.beta
+        excess = excess_of(problem, self.residual, multipliers_of(problem, beta, self.residual))
         wrong = np.where(beta < problem.hi, excess, 0.0)
         wrong = np.maximum(wrong, np.where(beta > problem.lo, -excess, 0.0))
-        worst = np.argsort(-wrong, kind="stable")[:_MOST_FREED]
-        worst = worst[wrong[worst] > 0.1 * violation]
-        pairs = []
-        top, bottom = group_extremes(problem, beta, residual)
-        for g in range(problem.n_groups):
-            if top[g] - bottom[g] >= 0.5 * violation:
-                mine = problem.group == g
-                pairs.append(np.argmax(np.where(mine & (beta < problem.hi), residual, -np.inf)))
-                pairs.append(np.argmin(np.where(mine & (beta > problem.lo), residual, np.inf)))
-        return np.union1d(worst, np.array(pairs, dtype=np.int64))
+        worst = np.argsort(-wrong, kind="stable")[:_MOST_JOINING]
+        return worst[wrong[worst] > _JOINING * violation]

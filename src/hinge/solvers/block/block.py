@@ -8,7 +8,7 @@ hundred thousand pair steps, so the outer loop can be plain Python.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import LinAlgError
+from numpy.linalg import LinAlgError
 
 from hinge.arrays import Floats, Index, Vector
 from hinge.dual.problem import DualProblem
@@ -21,7 +21,7 @@ from hinge.solvers.pairs.loop import optimise
 from hinge.solvers.pairs.rules import SECOND_ORDER
 from hinge.solvers.pairs.step import STEP_LIMIT, UNBOUNDED, Point, Rows
 from hinge.solvers.run import MOST_BURST, Effort, Run, Stop
-from hinge.solvers.state import State
+from hinge.solvers.state import State, restore_sums
 
 # Pair steps come in bursts; where a burst does not suffice, the free variables are moved together. Where that
 # helps, the next bursts are shorter.
@@ -33,7 +33,6 @@ _SECONDS_PER_PAIR_AND_VARIABLE = 1.5e-9
 
 # A free set may take this many times as long as the pair steps that did not suffice: at worst both are in vain.
 _CREDIT = 2.0
-_LEAST_CREDIT = 8e-3  # nobody misses a few milliseconds, and small problems need no more
 
 # A residual in single precision is good enough for an inner solve to a tolerance above this share of its size. The
 # true residual does not suffer: it is brought up to date from β afterwards.
@@ -58,12 +57,11 @@ def solve_block(state: State, tol: float, run: Run, most_rounds: float = np.inf)
         if len(chosen) == state.problem.n_variables and run.settings.gap_tol is None:
             inner_tol = tol  # nothing is outside the working set
         beta, steps = _solve_inner(state, chosen, inner_tol, run)
-        before, residual = state.beta[chosen], state.residual.copy()
+        before, residual, drift = state.beta[chosen], state.residual.copy(), state.drift
         change = state.move(chosen, beta) + stretch(state)
-        if not np.isfinite(change):
-            state.beta[chosen], state.residual[:], change = before, residual, 0.0
-        elif change > 0 and not is_unbounded(state.problem):  # rounding of many steps: fewer of them may do better
-            change += state.move(chosen, before)
+        if not np.isfinite(change) or (change > 0 and not is_unbounded(state.problem)):
+            # Rounding of many steps: fewer of them may do better.
+            state.beta[chosen], state.residual[:], state.drift, change = before, residual, drift, 0.0
             single = 0.5 / len(chosen)
             run.effort.burst = single if stuck else max(0.25 * run.effort.burst, _LEAST_BURST)
         rounds += 1
@@ -96,24 +94,17 @@ def _solve_inner(state: State, chosen: Index, tol: float, run: Run) -> tuple[Vec
             raise Stop(Status.INFEASIBLE)
         if code != STEP_LIMIT or steps >= run.steps_left or run.must_stop():
             break
-        effort.credit += max(_CREDIT * _SECONDS_PER_PAIR_AND_VARIABLE * taken * len(chosen), _LEAST_CREDIT)
+        if effort.is_alone:
+            continue
+        effort.credit += max(_CREDIT * _SECONDS_PER_PAIR_AND_VARIABLE * taken * len(chosen), effort.grant)
         is_settled, n_changes = _move_together(kernel, inner, beta, residual, tol, effort, run.steps_left - steps)
         steps += n_changes
         effort.burst = max(0.5 * effort.burst, _LEAST_BURST) if is_settled else min(2 * effort.burst, MOST_BURST)
         if is_settled:
             break
-    _restore_sums(problem if len(chosen) == problem.n_variables else inner, beta, rows.diagonal)
+        effort.grant *= 0.5
+    restore_sums(problem if len(chosen) == problem.n_variables else inner, beta, rows.diagonal)
     return beta, steps
-
-
-def _restore_sums(problem: DualProblem, beta: Vector, diagonal: Vector) -> None:
-    """Give what the rounding of many steps has taken from a sum to the free variable of least curvature."""
-    for g, total in enumerate(problem.sums):
-        mine = problem.group == g
-        free = np.flatnonzero(mine & (beta > problem.lo) & (beta < problem.hi))
-        if len(free):
-            t = free[np.argmin(diagonal[free])]
-            beta[t] = min(max(beta[t] + float(total - beta[mine].sum()), problem.lo[t]), problem.hi[t])
 
 
 def _move_together(

@@ -30,32 +30,32 @@ def solve_one_set(state: State, tol: float, run: Run) -> None:
     Stop
         A limit was reached, or no step makes progress.
     """
-    guard, twin, vain = Guard(tol), None, 0
+    guard, twin, vain, start = Guard(tol), None, 0, state.beta.copy()
     least, objective = state.violation(), state.objective()
     rounds = run.policy.turn
     while rounds <= run.policy.most_rounds(state.problem.n_variables):
         try:
             is_stuck = _take_turn(state, tol, run, rounds)
         except Stop:
-            guard.settle(state)
+            guard.lead(state)
             raise
         violation = state.violation()
         if violation <= tol or run.gap_is_reached(state):
             return
         if rounds == run.policy.turn:
             twin = _with_weights(state)
-        guard.note(state, state.beta)
+            guard.note(state, start)
+        run.effort.is_alone = not guard.lead(state)
         if twin is not None:
             _advance(state, twin, tol, run)
-            guard.note(state, state.beta)
-        now = state.objective()
+            guard.lead(state)
+        now = run.objective = guard.least
         is_progress = violation <= 0.5 * least or objective - now > _FALL * abs(now)
         least, objective = min(least, violation), now
         vain = 0 if is_progress else vain + 1
         if vain >= run.policy.patience and (is_stuck or twin is not None):
             break
         rounds *= 2
-    guard.settle(state)
     raise Stop(Status.STALLED)
 
 
@@ -81,15 +81,12 @@ def _with_weights(state: State) -> State | None:
 
 
 def _advance(state: State, twin: State, tol: float, run: Run) -> None:
-    """Take proximal steps from the better of the two points, and take over where they lead."""
+    """Take proximal steps from where the state is, and go where they lead."""
     tally = run.objective
     twin.adopt(state.beta)
     try:
         proximal_steps(twin, tol, run)
     finally:
-        everyone, before = np.arange(state.problem.n_variables), state.beta.copy()
-        change = state.move(everyone, twin.beta)
-        if change > 0 and not state.gram.has_features:  # a factor is rounded as the matrix is: it knows no better
-            change += state.move(everyone, before)
+        change = state.move(np.arange(state.problem.n_variables), twin.beta)
         run.objective = tally
         run.count(0, change)

@@ -79,14 +79,18 @@ def optimise(point: Point, rows: Rows, rule: int, last: Any, tol: float, max_ste
 
 @borrowing
 def _loop(point: Point, rows: Rows, search: Search, rule: int, last: Any, tol: float, max_steps: int) -> Outcome:
-    """Take the steps of `optimise`, which holds the arrays."""
+    """Take the steps of `optimise`, which holds the arrays.
+
+    A pair whose step is less than a unit in the last place of both variables waits for the end: others may move.
+    """
     n = rows.slot_of.shape[0]
-    steps, change, way = 0, 0.0, 0.0
+    steps, n_waiting, change, way = 0, 0, 0.0, 0.0
     while True:
         # ---- done?
         violation, g = _largest_violation(search.top, search.bottom, point.n_groups)
         if violation <= tol:
-            return Outcome(CONVERGED, steps, violation, change, way, -1, -1)
+            code = STUCK if n_waiting else CONVERGED
+            return Outcome(code, steps, violation, change, way, -1, -1)
         if steps >= max_steps:
             return Outcome(STEP_LIMIT, steps, violation, change, way, -1, -1)
 
@@ -97,7 +101,8 @@ def _loop(point: Point, rows: Rows, search: Search, rule: int, last: Any, tol: f
         other = j if j >= 0 else i
         slot_i, slot_j = rows.slot_of[i % n], rows.slot_of[other % n]
         if slot_i < 0 or slot_j < 0:
-            return Outcome(NEEDS_ROWS, steps, violation, change, way, i % n, other % n)
+            code = STUCK if n_waiting else NEEDS_ROWS
+            return Outcome(code, steps, violation, change, way, i % n, other % n)
 
         # ---- move
         use_rows(rows, i, other)
@@ -105,11 +110,15 @@ def _loop(point: Point, rows: Rows, search: Search, rule: int, last: Any, tol: f
         if j < 0:
             step, fall, length = move_alone(i, point, rows.diagonal)
         else:
-            step, fall, length = move_pair(i, j, point, rows.values[slot_i], rows.diagonal)
+            step, fall, length = move_pair(i, j, point, rows.values[slot_i], rows.values[slot_j], rows.diagonal)
             if last is not None and np.isfinite(step):
                 last[g, 0], last[g, 1] = i, j
-        if step == 0 or not np.isfinite(step):
+        if not np.isfinite(step) or (step == 0 and j < 0):
             return Outcome(STUCK if step == 0 else UNBOUNDED, steps, violation, change, way, -1, -1)
+        if step == 0:
+            n_waiting += 1
+            _let_wait(g, i, j, point, search)
+            continue
         change -= fall
         way += length
 
@@ -149,6 +158,13 @@ def _mark(t: int, point: Point, search: Search) -> None:
     g = point.group[t]
     search.up[g, t] = 0.0 if point.beta[t] < point.hi[t] else -np.inf
     search.down[g, t] = 0.0 if point.beta[t] > point.lo[t] else np.inf
+
+
+@borrowing
+def _let_wait(g: int, i: int, j: int, point: Point, search: Search) -> None:
+    """Leave a pair out of the search until one of the two moves with another."""
+    search.up[g, i], search.down[g, j], search.begin[g] = -np.inf, np.inf, 0
+    _find_extremes(point, search)
 
 
 @inlined

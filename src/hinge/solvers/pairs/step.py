@@ -128,7 +128,7 @@ def pair_step(gradient: float, curvature: float, room_i: float, room_j: float) -
 
 
 @inlined
-def move_pair(i: int, j: int, point: Point, row_i: Any, diagonal: Any) -> tuple[float, float, float]:
+def move_pair(i: int, j: int, point: Point, row_i: Any, row_j: Any, diagonal: Any) -> tuple[float, float, float]:
     """Move mass from j to i.
 
     Returns the step (0 where rounding swallows it, infinite where nothing ends it), by how much the objective
@@ -136,7 +136,7 @@ def move_pair(i: int, j: int, point: Point, row_i: Any, diagonal: Any) -> tuple[
     """
     beta, r, n = point.beta, point.residual, diagonal.shape[0]
     slope, room_i, room_j = float(r[i] - r[j]), point.hi[i] - beta[i], beta[j] - point.lo[j]
-    curvature, most = _curvature(i, j, row_i, diagonal, min(room_i, room_j))
+    curvature, most = _curvature(i, j, row_i, row_j, diagonal, min(room_i, room_j))
     step = pair_step(slope, most, room_i, room_j)
     if not np.isfinite(step):
         return step, 0.0, 0.0
@@ -159,17 +159,27 @@ def move_alone(i: int, point: Point, diagonal: Any) -> tuple[float, float, float
 
 
 @inlined
-def _curvature(i: int, j: int, row_i: Any, diagonal: Any, room: float) -> tuple[float, float]:
+def _curvature(i: int, j: int, row_i: Any, row_j: Any, diagonal: Any, room: float) -> tuple[float, float]:
     """Curvature of the objective along β_i += δ, β_j −= δ; the same, but at least its rounding.
 
-    The latter is zero where a sample has both variables, and where nothing ends a step that is flat or nearly so.
+    The latter is zero where a sample has both variables or is there twice, so that rows are the same to the last
+    bit, and where nothing ends a step that is flat or nearly so.
     """
     n = diagonal.shape[0]
     value = diagonal[i % n] + diagonal[j % n] - 2.0 * row_i[j % n]
     least = rounding_of(row_i) * (abs(diagonal[i % n]) + abs(diagonal[j % n]))
     if value > least:
         return value, value
-    return max(value, 0.0), 0.0 if room == np.inf or i % n == j % n else least
+    is_exactly_flat = room == np.inf or i % n == j % n or (value == 0 and _is_same(row_i, row_j))
+    return max(value, 0.0), 0.0 if is_exactly_flat else least
+
+
+@borrowing
+def _is_same(row_i: Any, row_j: Any) -> bool:
+    t = 0
+    while t < row_i.shape[0] and row_i[t] == row_j[t]:
+        t += 1
+    return t == row_i.shape[0]
 
 
 @inlined

@@ -25,7 +25,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from numpy.linalg import LinAlgError
 
 from hinge.arrays import Vector
 from hinge.dual.optimality import excess_of, multipliers_of
@@ -198,6 +198,8 @@ class _Step:
         scale = 1 / np.sqrt(matrix.diagonal())
         matrix *= scale
         matrix *= scale[:, None]
+        from scipy.linalg import cho_factor, cho_solve  # takes long, and a fit may end without it
+
         factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
         return -scale * cho_solve(factor, scale * gradient, check_finite=False)
 

@@ -1,0 +1,106 @@
+"""Every block of code on every page runs, in the order of the page, and shows what the page says it shows."""
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+MADE = ("docs/_build/", "docs/gallery/", "docs/reference/api/", "docs/reference/generated/", "docs/laboratory/")
+
+# A fence, with the comment right above it, if any: `<!-- not run: why -->` or `<!-- needs: module -->`.
+FENCE = re.compile(
+    r"(?:^<!-- (?P<mark>not run|needs): (?P<what>[^\n]*?) -->\n)?"
+    r"^(?P<ticks>```+)(?P<kind>\w+)\n(?P<code>.*?)^(?P=ticks)$",
+    re.MULTILINE | re.DOTALL,
+)
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+class Block(NamedTuple):
+    kind: str
+    code: str
+    line: int
+    mark: str
+    what: str
+
+
+def blocks_of(text):
+    return [
+        Block(
+            match["kind"],
+            match["code"],
+            text.count("\n", 0, match.start("code")),
+            match["mark"] or "",
+            match["what"] or "",
+        )
+        for match in FENCE.finditer(text)
+        if match["kind"] in ("python", "sh")
+    ]
+
+
+def pages():
+    return [page for page in PAGES if not page.relative_to(ROOT).as_posix().startswith(MADE)]
+
+
+def run_python(block, names, page):
+    """Run a block; of one with prompts, compare what is shown."""
+    where = f"{page.name}, line {block.line}"
+    if ">>> " not in block.code:
+        exec(compile("\n" * block.line + block.code, str(page), "exec"), names)
+        return
+    test = doctest.DocTestParser().get_doctest(block.code, names, where, str(page), block.line)
+    said = []
+    doctest.DocTestRunner(optionflags=OPTIONS, verbose=False).run(test, out=said.append, clear_globs=False)
+    names.update(test.globs)
+    assert not said, "".join(said)
+
+
+def run_shell(block, folder):
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", block.code],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, f"line {block.line}: {block.code}\n{done.stdout}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_blocks_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "__page__"}
+    for block in blocks_of(page.read_text(encoding="utf-8")):
+        if block.mark == "not run":
+            continue
+        if block.mark == "needs":
+            pytest.importorskip(block.what, reason=f"{page.name} is about {block.what}")
+        if block.kind == "python":
+            run_python(block, names, page)
+        else:
+            run_shell(block, tmp_path)
+
+
+def test_blocks_that_are_not_run_say_why():
+    reasons = [
+        block.what
+        for page in pages()
+        for block in blocks_of(page.read_text(encoding="utf-8"))
+        if block.mark == "not run"
+    ]
+    assert all(len(reason) > 10 for reason in reasons)
+
+
+def test_a_wrong_output_is_noticed(tmp_path):
+    block = Block("python", ">>> 1 + 1\n3\n", 0, "", "")
+    with pytest.raises(AssertionError, match="Expected"):
+        run_python(block, {}, tmp_path / "page.md")
