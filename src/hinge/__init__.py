@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from hinge.tour import Warmth, warm_up
 
 __all__ = [
-    "SVC", "SVR", "Certificate", "DualProblem", "Gram", "Kernel", "LinearSVC", "LinearSVR", "Model", "NuSVC", "NuSVR",
-    "OneClassSVM", "Progress", "Report", "Settings", "Sizes", "Solution", "Status", "Warmth", "__version__", "certificate",
-    "is_patched", "l1_min_c", "patch", "patched", "solve", "unpatch", "warm_up",
+    "SVC", "SVR", "Certificate", "DualProblem", "Gram", "Kernel", "LinearSVC", "LinearSVR", "Model", "NuSVC",
+    "NuSVR", "OneClassSVM", "Progress", "Report", "Settings", "Sizes", "Solution", "Status", "Warmth",
+    "__version__", "certificate", "is_patched", "l1_min_c", "patch", "patched", "solve", "unpatch", "warm_up",
 ]  # fmt: skip
 
 # Where names come from. They are imported when they are used: whoever needs only the solvers does not wait for
