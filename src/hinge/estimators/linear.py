@@ -19,6 +19,7 @@ from hinge.dual.formulations import c_svc, epsilon_svr
 from hinge.estimators.documentation import documented
 from hinge.estimators.fitting import Trainable
 from hinge.estimators.inputs import class_weights_of, thread_count
+from hinge.estimators.stand_in import StandIn
 from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import Kernel
 from hinge.settings import Settings, Sizes
@@ -38,7 +39,7 @@ _NO_MATRIX = Sharing(most_samples=0)
 _NEGLIGIBLE_GAP = 1e-3
 
 
-class LinearMachine(Trainable):
+class LinearMachine(StandIn, Trainable):
     """Base of the linear machines."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
