@@ -130,6 +130,41 @@ class LibsvmAdapter:
         return {}
 
 
+class LinearAdapter:
+    """Hinge's LinearSVC with LIBLINEAR's loss and threshold."""
+
+    def __init__(self, job: dict[str, Any]) -> None:
+        self.job, self.kind = job, import_module("hinge").LinearSVC
+
+    def prepare(self, X: Any, y: NDArray[Any]) -> None:
+        """Keep the arrays as they are."""
+        self.X, self.y = X, y
+
+    def fit(self, point: dict[str, float]) -> None:
+        """Train with the plain hinge loss."""
+        self.machine = self.kind(loss="hinge", C=point["C"], tol=self.job["tol"]).fit(self.X, self.y)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Call the estimator."""
+        return np.asarray(self.machine.predict(X))
+
+    def answer(self) -> Answer:
+        """Read the weights, positive for the label of their row."""
+        labels = np.asarray(self.machine.classes_, dtype=np.float64)
+        weights = np.column_stack([self.machine.coef_, self.machine.intercept_])
+        labels = labels[::-1] if len(labels) == 2 else labels
+        nothing = np.empty(0, dtype=np.int64)
+        return Answer(nothing, np.empty((1, 0)), weights[:, -1], labels, positive_first=True, weights=weights)
+
+    def figures(self) -> dict[str, Any]:
+        """Return what the report says of the work done."""
+        report = self.machine.report_
+        return {
+            "iterations": report.iterations, "outer_steps": report.outer_steps, "storage": report.storage,
+            "solver": report.solver, "outcome": str(report.status), "gap": report.gap,
+        }  # fmt: skip
+
+
 class LiblinearAdapter:
     """LIBLINEAR's dual solver of the same hinge loss; its threshold is part of the regularised weights."""
 
@@ -167,5 +202,7 @@ class LiblinearAdapter:
 
 def adapter_for(job: dict[str, Any]) -> Adapter:
     """Return the adapter of the job's library; imports that library."""
+    if job["library"] == "hinge" and job.get("by_weights"):
+        return LinearAdapter(job)
     special: dict[str, Any] = {"libsvm": LibsvmAdapter, "liblinear": LiblinearAdapter}
     return special.get(job["library"], EstimatorAdapter)(job)

@@ -23,6 +23,7 @@ SLACK = 1.2  # a true violation beyond this multiple of the tolerance is a wrong
 CACHE_MB = 2000
 SEED = 0
 DENSE_SHARE = 0.5
+MADE = "made"  # the name of data that no file holds
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class Case:
         """Return samples (CSR or dense, as they come) and targets."""
         from hinge.io.datasets import load
 
-        X, y = load(self.data)
+        X, y = made_dense() if self.data == MADE else load(self.data)
         if self.relabel is not None:
             y = self.relabel(y)
             X, y = X[y != 0], y[y != 0]
@@ -107,6 +108,13 @@ class Case:
     def load_test(self) -> tuple[Any, NDArray[Any]]:
         """Return the samples and labels to predict."""
         return replace(self, data=str(self.test), n=TEST_ROWS[str(self.test)], rows=None).load()
+
+
+def made_dense() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return two overlapping classes of dense samples that share a direction, as image features do."""
+    rng = np.random.default_rng(SEED)
+    X = rng.normal(size=(20000, 500)) + 0.3 * rng.normal(size=500)
+    return X, np.sign(normalize(X) @ rng.normal(size=500) + 0.1 * rng.normal(size=20000))
 
 
 TEST_ROWS = {"a9a.t": 16281, "mnist.t": 10000}
@@ -161,6 +169,13 @@ _ALL: list[Case] = [
     Case("w8a-linear", "w8a", 49749, 300, C=1, kernel="linear"),
     Case("reuters-linear", "reuters-money-fx", 7770, 8315, C=1, kernel="linear"),
     Case("news20-linear", "news20", 15935, 62061, C=1, kernel="linear", task="multiclass", unit_rows=True),
+    Case("a9a-linear", "a9a", 32561, 123, C=1, kernel="linear"),
+    Case("ijcnn1-linear", "ijcnn1", 49990, 22, C=1, kernel="linear"),
+    Case("cod-rna-linear", "cod-rna", 59535, 8, C=1, kernel="linear", standardised=True),
+    Case("spambase-linear", "spambase", 4601, 57, C=1, kernel="linear", standardised=True),
+    Case("connect-4-linear", "connect-4", 61108, 126, C=1, kernel="linear", relabel=_sign),
+    Case("covtype-linear", "covtype", 50000, 54, kernel="linear", rows=50000, **_COVTYPE | {"gamma": 0.0}),  # type: ignore[arg-type]
+    Case("made-linear", MADE, 20000, 500, C=1, kernel="linear", unit_rows=True),
     # Small: to try the harness, and for the sweep.
     Case("heart", "heart_scale", 270, 13, C=1, gamma=1 / 13),
     Case("a1a", "a1a", 1605, 123, C=1, gamma=0.05, test="a9a.t"),
@@ -175,7 +190,10 @@ TABLE = ("spambase", "a9a", "w8a", "ijcnn1", "connect-4", "cod-rna", "mnist-1000
 SCALE = ("mnist-60000", "covtype-50000", "covtype")
 MORE = ("skin", "cadata", "reuters-rbf")
 MULTICLASS = ("letter", "usps", "shuttle", "news20-rbf")
-LINEAR = ("w8a-linear", "reuters-linear", "news20-linear")
+LINEAR = (
+    "w8a-linear", "reuters-linear", "news20-linear", "a9a-linear", "ijcnn1-linear", "cod-rna-linear",
+    "spambase-linear", "connect-4-linear", "covtype-linear", "made-linear",
+)  # fmt: skip
 INPUTS = ("a9a", "w8a", "mnist-10000")
 PREDICT = ("a9a", "mnist-ten")
 MEMORY = ("a9a", "w8a", "cod-rna", "mnist-10000", "covtype-50000")

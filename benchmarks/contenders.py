@@ -29,12 +29,15 @@ class Contender:
         Type of the values; None leaves them as the data set has them.
     storage : str or None
         ``"dense"`` or ``"csr"``; None leaves the data as it is.
+    by_weights : bool
+        Whether it is the library's machine that is nothing but weights: LIBLINEAR's problem, not LIBSVM's.
     """
 
     name: str
     library: str
     dtype: str | None = None
     storage: str | None = None
+    by_weights: bool = False
 
     @property
     def is_reference(self) -> bool:
@@ -50,8 +53,8 @@ class Contender:
         """Return why this contender does not take part in a case, or None if it does."""
         if not self.is_installed:
             return f"{self.library} is not installed"
-        if self.library == "liblinear" and (kernel != "linear" or task == "regression"):
-            return "LIBLINEAR solves linear classification"
+        if self.by_weights and (kernel != "linear" or task == "regression"):
+            return f"{self.name} solves linear classification"
         n, d = X.shape
         non_zero = X.nnz if sp.issparse(X) else np.count_nonzero(X)
         if self.storage == "csr" and non_zero > DENSE_SHARE * n * d:
@@ -74,12 +77,13 @@ HINGE_INPUTS = _inputs("hinge")
 SKLEARNEX = _inputs("sklearnex")
 LIBSVM = Contender("libsvm", "libsvm", "float64")
 SKLEARN = Contender("sklearn", "sklearn", "float64")
-LIBLINEAR = Contender("liblinear", "liblinear", "float64")
+LIBLINEAR = Contender("liblinear", "liblinear", "float64", by_weights=True)
+HINGE_LINEAR = Contender("hinge-linear", "hinge", by_weights=True)
 
-CONTENDERS = {c.name: c for c in (HINGE, *HINGE_INPUTS, *SKLEARNEX, LIBSVM, SKLEARN, LIBLINEAR)}
+CONTENDERS = {c.name: c for c in (HINGE, *HINGE_INPUTS, *SKLEARNEX, LIBSVM, SKLEARN, LIBLINEAR, HINGE_LINEAR)}
 
 PEERS = [HINGE, *SKLEARNEX, LIBSVM, SKLEARN]
-LINEAR_PEERS = [*PEERS, LIBLINEAR]
+LINEAR_PEERS = [*PEERS, LIBLINEAR, HINGE_LINEAR]
 
 
 def chosen(names: list[str] | None, default: list[Contender]) -> list[Contender]:

@@ -162,7 +162,8 @@ class Bench:
         """Describe to a worker what to do."""
         folder = Path(tempfile.mkdtemp(dir=self.folder))
         return {
-            "library": contender.library, "data": str(data.path(contender)), "folder": str(folder),
+            "library": contender.library, "by_weights": contender.by_weights,
+            "data": str(data.path(contender)), "folder": str(folder),
             "task": case.task, "kernel": case.kernel, "points": points, "tol": TOL,
             "cache_mb": self.options.cache_mb, "verbose": not case.peers,
         }  # fmt: skip

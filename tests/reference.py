@@ -53,9 +53,11 @@ _FORMULAS = {
 
 
 def expanded(K, problem):
-    """K between variables: variable t stands for sample t modulo the number of samples."""
+    """K between variables, with the ridge: variable t stands for sample t modulo the number of samples."""
     sample = np.arange(len(problem.v)) % problem.n_samples
-    return K[np.ix_(sample, sample)]
+    matrix = K[np.ix_(sample, sample)]
+    ridge = getattr(problem, "ridge", None)
+    return matrix if ridge is None else matrix + np.diag(ridge)
 
 
 def residual(beta, K, problem):

@@ -24,6 +24,7 @@ FORMULATIONS = (
     "epsilon_svr_without_threshold",
     "hard_margin",
 )
+SQUARED = ("c_svc_squared", "c_svc_squared_without_threshold", "epsilon_svr_squared")
 STORAGES = ("dense64", "dense32", "csr_matrix", "csr_array_int64", "bits", "precomputed", "callable")
 # Kernels of features by name; those that are positive semi-definite.
 NAMED = tuple(name for name in library.KERNELS if kind_of(name).has_features)
@@ -160,6 +161,10 @@ def dual_problem(formulation, X, rng, C, weights):
         return c_svc(y, C=C, weights=weights)
     if formulation == "c_svc_without_threshold":
         return c_svc(y, C=C, weights=weights, fit_intercept=False)
+    if formulation in ("c_svc_squared", "c_svc_squared_without_threshold"):
+        return c_svc(y, C, weights, fit_intercept=formulation == "c_svc_squared", squared=True)
+    if formulation == "epsilon_svr_squared":
+        return epsilon_svr(target, C, 0.1, weights, squared=True)
     if formulation == "hard_margin":
         return c_svc(y, C=np.inf)
     if formulation == "nu_svc":

@@ -144,6 +144,7 @@ def test_a_cycle_is_found():
 _API = "scikit-learn's parameters, each by its name"
 _MEND = "to be mended: arrays that should travel in a NamedTuple, or a page that should be several functions"
 LARGE = {
+    "estimators.linear.__init__": _API,
     "estimators.nu_svc.__init__": _API,
     "estimators.one_class.__init__": _API,
     "estimators.regression.__init__": _API,

@@ -222,6 +222,10 @@ class Settings:
             if value is not None and not (np.isfinite(value) and value > 0):
                 raise ValueError(f"{name} must be a positive number, got {value}")
 
+    def gap_suffices(self, report: Any) -> bool:
+        """Whether the duality gap that a report tells meets `gap_tol`, if there is one."""
+        return self.gap_tol is not None and report.gap <= self.gap_tol * max(1.0, abs(report.objective))
+
     def __repr__(self) -> str:
         changed = (f for f in fields(self) if getattr(self, f.name) is not f.default)
         return "Settings(" + ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in changed) + ")"

@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from hinge import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from hinge import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 from hinge.kernel.kernels import kind_of
 from strategies import NAMED
 
@@ -15,7 +15,7 @@ pytestmark = [
 ]
 
 
-@parametrize_with_checks([SVC(), NuSVC(), SVR(), NuSVR(), OneClassSVM()])
+@parametrize_with_checks([SVC(), NuSVC(), SVR(), NuSVR(), OneClassSVM(), LinearSVC(), LinearSVR()])
 def test_check(estimator, check):
     check(estimator)
 
@@ -52,4 +52,16 @@ def _of_no_kernel_matrix(estimator):
     expected_failed_checks=_of_no_kernel_matrix,
 )
 def test_check_of_precomputed_matrices(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_checks(
+    [
+        LinearSVC(loss="hinge"),
+        LinearSVC(multi_class="crammer_singer"),
+        LinearSVC(intercept_scaling=float("inf")),
+        LinearSVR(loss="squared_epsilon_insensitive", fit_intercept=False),
+    ]
+)
+def test_check_of_linear_options(estimator, check):
     check(estimator)

@@ -7,6 +7,7 @@
 | one-class | 0 | [0, w_t] | one | offset = multiplier |
 | ε-SVR | y − ε; y + ε | [0, C_t]; [−C_t, 0] | one | coefficient = β_t + β_{t+n} |
 | ν-SVR | y; y | [0, C_t]; [−C_t, 0] | one per half | intercept = mean of the multipliers |
+| squared C-SVC, ε-SVR | as above | [0, ∞), (−∞, 0] | as above | the ridge is 1 / 2C_t |
 
 C_t = C w_t, where w_t is the weight of sample t (LIBSVM document, section 6). Without a threshold (Platt
 section 2.6, eq. 23) C-SVC and ε-SVR have no group. C = ∞ is the hard margin.
@@ -27,7 +28,9 @@ class InfeasibleNuError(ValueError):
     """ν asks for more support vectors than the data can give."""
 
 
-def c_svc(y: Any, C: float = 1.0, weights: Any = None, fit_intercept: bool = True) -> DualProblem:
+def c_svc(
+    y: Any, C: float = 1.0, weights: Any = None, fit_intercept: bool = True, squared: bool = False
+) -> DualProblem:
     """Build the dual of C-support vector classification (LIBSVM document, section 2.1).
 
     Parameters
@@ -40,6 +43,8 @@ def c_svc(y: Any, C: float = 1.0, weights: Any = None, fit_intercept: bool = Tru
         One factor of C per sample.
     fit_intercept : bool
         False for a machine without threshold.
+    squared : bool
+        Whether a violated margin costs its square (Bottou & Lin section 1.2.4).
 
     Returns
     -------
@@ -47,7 +52,7 @@ def c_svc(y: Any, C: float = 1.0, weights: Any = None, fit_intercept: bool = Tru
         One variable per sample.
     """
     y = _labels(y)
-    costs = _costs(C, weights, len(y))
+    costs, ridge = _bounds_and_ridge(_costs(C, weights, len(y)), squared)
     return DualProblem(
         v=y,
         lo=np.where(y > 0, 0.0, -costs),
@@ -56,6 +61,7 @@ def c_svc(y: Any, C: float = 1.0, weights: Any = None, fit_intercept: bool = Tru
         sums=np.zeros(1 if fit_intercept else 0),
         n_samples=len(y),
         start=np.zeros(len(y)),
+        ridge=ridge,
     )
 
 
@@ -134,7 +140,12 @@ def one_class(n_samples: int, nu: float = 0.5, weights: Any = None) -> DualProbl
 
 
 def epsilon_svr(
-    y: Any, C: float = 1.0, epsilon: float = 0.1, weights: Any = None, fit_intercept: bool = True
+    y: Any,
+    C: float = 1.0,
+    epsilon: float = 0.1,
+    weights: Any = None,
+    fit_intercept: bool = True,
+    squared: bool = False,
 ) -> DualProblem:
     """Build the dual of ε-support vector regression (LIBSVM document, section 2.4).
 
@@ -150,6 +161,8 @@ def epsilon_svr(
         One factor of C per sample.
     fit_intercept : bool
         False for a machine without threshold.
+    squared : bool
+        Whether a deviation beyond ε costs its square.
 
     Returns
     -------
@@ -159,7 +172,7 @@ def epsilon_svr(
     y = _targets(y)
     if not (np.isfinite(epsilon) and epsilon >= 0):
         raise ValueError(f"epsilon must be a finite number that is not negative, got {epsilon}")
-    costs = _costs(C, weights, len(y))
+    costs, ridge = _bounds_and_ridge(_costs(C, weights, len(y)), squared)
     nothing = np.zeros(len(y))
     return DualProblem(
         v=np.concatenate([y - epsilon, y + epsilon]),
@@ -169,6 +182,7 @@ def epsilon_svr(
         sums=np.zeros(1 if fit_intercept else 0),
         n_samples=len(y),
         start=np.zeros(2 * len(y)),
+        ridge=None if ridge is None else np.tile(ridge, 2),
     )
 
 
@@ -254,6 +268,16 @@ def _costs(C: float, weights: Any, n: int) -> NDArray[np.float64]:
     if w.all():
         return C * w
     return np.where(w > 0, C * np.where(w > 0, w, 1.0), 0.0)  # weight 0 is absence, even at C = inf
+
+
+def _bounds_and_ridge(costs: Vector, squared: bool) -> tuple[Vector, Vector | None]:
+    """Return how far variables may go from zero, and what a squared loss adds to the diagonal."""
+    if not squared:
+        return costs, None
+    if not np.isfinite(costs).all():
+        raise ValueError("a squared loss needs a finite C; choose the plain loss for the hard margin")
+    counts = costs > 0  # weight 0 is absence: no room, and any ridge
+    return np.where(counts, np.inf, 0.0), np.where(counts, 0.5 / np.where(counts, costs, 1.0), 1.0)
 
 
 def _check_nu(nu: float) -> None:

@@ -102,7 +102,7 @@ def survey(beta: Any, residual: Any, lo: Any, hi: Any, group: Any, n_groups: int
 
 
 def objective_of(problem: DualProblem, beta: Vector, residual: Vector) -> float:
-    """Return ½ βᵀKβ − vᵀβ, which is −½ βᵀ(v + r)."""
+    """Return ½ βᵀKβ − vᵀβ, ridge included, which is −½ βᵀ(v + r)."""
     with np.errstate(over="ignore", invalid="ignore"):  # whoever needs it looks whether it is finite
         return float(-0.5 * np.dot(beta, problem.v + residual))
 
@@ -135,10 +135,20 @@ def gap_of(problem: DualProblem, beta: Vector, residual: Vector, multipliers: Ve
     """Return the duality gap: how much the objective could at most still fall (for a convex problem).
 
     By convexity no feasible point is better by more than Σ max (r_t − μ)(b − β_t) over b in the box of t, where
-    μ is the multiplier of t's group. For C-SVC this is the classical primal minus dual objective.
+    μ is the multiplier of t's group. For C-SVC this is the classical primal minus dual objective. A ridge takes
+    ½ ρ_t (b − β_t)² off each term, which makes it finite where the box is not.
     """
     levels = multipliers if problem.n_groups else np.zeros(1)
+    if problem.ridge is not None:
+        return _ridged_gap(problem, beta, excess_of(problem, residual, multipliers))
     return float(gap_between(beta, residual, problem.lo, problem.hi, problem.group, levels))
+
+
+def _ridged_gap(problem: DualProblem, beta: Vector, excess: Vector) -> float:
+    assert problem.ridge is not None
+    room = np.where(excess > 0, problem.hi - beta, beta - problem.lo)
+    step = np.minimum(np.abs(excess) / problem.ridge, room)
+    return float(np.dot(step, np.abs(excess) - 0.5 * problem.ridge * step))
 
 
 @compiled

@@ -10,6 +10,9 @@ K. The residual r = v − Kβ is the negative gradient. Mass moves inside a grou
 
 and the amount by which this fails is the *violation*. The value between the two is the group's multiplier. A
 problem without groups has no sum to keep: its multiplier is zero and each variable moves alone.
+
+Squared losses add a *ridge* to the diagonal of the matrix, ½ Σ ρ_t β_t² to the objective and −ρ_t β_t to the
+residual of each variable (Bottou & Lin section 1.2.4): the box has no upper bound then, and needs none.
 """
 
 from __future__ import annotations
@@ -45,6 +48,8 @@ class DualProblem:
         Variable t belongs to sample ``t % n_samples``.
     start : array of shape (n_variables,)
         A feasible point.
+    ridge : array of shape (n_variables,), optional
+        What is added to the diagonal, variable by variable; positive.
 
     Examples
     --------
@@ -61,6 +66,7 @@ class DualProblem:
     sums: Vector
     n_samples: int
     start: Vector
+    ridge: Vector | None = None
 
     @property
     def n_variables(self) -> int:
@@ -81,11 +87,17 @@ class DualProblem:
         """Add up the variables of each sample: Σβ over the variables that belong to it."""
         return beta.reshape(-1, self.n_samples).sum(axis=0)
 
+    def residual_of(self, beta: Vector, image: Vector) -> Vector:
+        """Return the residual of every variable, given ``image``, which is Kβ: one value a sample."""
+        residual = (self.v.reshape(-1, self.n_samples) - image).ravel()
+        return residual if self.ridge is None else residual - self.ridge * beta
+
     def restrict(self, chosen: NDArray[np.int64], n_samples: int, beta: Vector) -> DualProblem:
         """Return the problem of the variables ``chosen``, runs of ``n_samples``, all others held at ``beta``."""
         group, start = self.group[chosen], beta[chosen]
         sums = np.array([start[group == g].sum() for g in range(self.n_groups)])
-        return DualProblem(self.v[chosen], self.lo[chosen], self.hi[chosen], group, sums, n_samples, start)
+        ridge = None if self.ridge is None else self.ridge[chosen]
+        return DualProblem(self.v[chosen], self.lo[chosen], self.hi[chosen], group, sums, n_samples, start, ridge)
 
     def check_point(self, beta: Any, name: str = "beta") -> Vector:
         """Return ``beta`` as an array of one finite value per variable, or raise ValueError."""

@@ -1,4 +1,4 @@
-"""The residual v − Kβ from β alone, with a bound on its rounding error."""
+"""The residual v − Kβ (less the ridge's part) from β alone, with a bound on its rounding error."""
 
 from __future__ import annotations
 
@@ -73,11 +73,13 @@ def exact_residual(
     tol = np.broadcast_to(tol, len(samples))
     known = np.zeros(len(samples), dtype=bool) if former is None else former.exact[samples]
     if former is not None and known.any():
-        residual[:, known], error[known] = residual_since(former, gram, beta, samples[known], tol[known])
+        residual[:, known], error[known] = residual_since(former, problem, gram, beta, samples[known], tol[known])
         known &= error <= _ERROR_ALLOWED * tol
     if not known.all():
         origin = Reference(np.zeros(len(beta)), problem.v, np.zeros(gram.n), np.ones(gram.n, dtype=bool))
-        residual[:, ~known], error[~known] = residual_since(origin, gram, beta, samples[~known], tol[~known])
+        residual[:, ~known], error[~known] = residual_since(
+            origin, problem, gram, beta, samples[~known], tol[~known]
+        )
     return residual, error
 
 
@@ -92,7 +94,7 @@ def objective_at_most(problem: DualProblem, gram: Gram, beta: Vector, tol: float
 
 
 def residual_since(
-    former: Reference, gram: Gram, beta: Vector, samples: Index, tol: float | Vector
+    former: Reference, problem: DualProblem, gram: Gram, beta: Vector, samples: Index, tol: float | Vector
 ) -> tuple[Vector, Vector]:
     """As `exact_residual`, from what has changed since another point alone."""
     change, remainder = _difference(beta, former.beta, gram.n)
@@ -112,6 +114,10 @@ def residual_since(
         rounding[rough] = gram.rounding(change, sharp=True)[samples[rough]]
     if not rough.all():
         result[:, ~rough] = runs[:, samples[~rough]] - gram.product(change, samples[~rough])
+    if problem.ridge is not None:
+        own = (problem.ridge * (beta - former.beta)).reshape(-1, gram.n)[:, samples]
+        result -= own
+        rounding += 4 * UNIT * np.abs(own).max(axis=0)
     return result, former.error[samples] + rounding + 4 * UNIT * np.abs(result).max(axis=0)
 
 

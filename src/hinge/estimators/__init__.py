@@ -1,5 +1,10 @@
 """The estimators: scikit-learn's interface to the solvers, and their files in LIBSVM's format."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from hinge.estimators.files import load_model, save_model
 from hinge.estimators.nu_svc import NuSVC
 from hinge.estimators.one_class import OneClassSVM
@@ -7,4 +12,27 @@ from hinge.estimators.persistence import SKOPS_TYPES
 from hinge.estimators.regression import SVR, NuSVR
 from hinge.estimators.svc import SVC
 
-__all__ = ["SKOPS_TYPES", "SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM", "load_model", "save_model"]
+if TYPE_CHECKING:
+    from sklearn.svm import l1_min_c
+
+    from hinge.estimators.linear import LinearSVC, LinearSVR
+
+__all__ = [
+    "SKOPS_TYPES", "SVC", "SVR", "LinearSVC", "LinearSVR", "NuSVC", "NuSVR", "OneClassSVM", "l1_min_c",
+    "load_model", "save_model",
+]  # fmt: skip
+
+# Imported when they are used: they need parts of scikit-learn that take long to import. `l1_min_c` is
+# scikit-learn's own, here so that `hinge` has every public name of `sklearn.svm`.
+_LATER = {
+    "LinearSVC": "hinge.estimators.linear",
+    "LinearSVR": "hinge.estimators.linear",
+    "l1_min_c": "sklearn.svm",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_LATER[name]), name)
+    return value

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -16,7 +16,7 @@ from sklearn.utils.validation import column_or_1d
 
 from hinge.arrays import Vector
 from hinge.estimators.base import KernelMachine
-from hinge.estimators.inputs import is_plain_labels
+from hinge.estimators.inputs import class_weights_of, is_plain_labels
 from hinge.training.course import Fit
 from hinge.training.data import TrainingData
 from hinge.training.formulation import Classification
@@ -51,23 +51,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         """Return the weight of every class, having checked that there are classes to tell apart."""
         if self.multi_class == "ovr" and self.decision_function_shape == "ovo":
             raise ValueError("decision_function_shape='ovo' needs multi_class='ovo': there are no pairs")
-        classes, codes = data.classes
-        if len(classes) < 2:
-            if len(data.places) < data.shape[0]:
-                raise ValueError(
-                    "Invalid input - all samples with positive weights belong to the same class, "
-                    f"{classes[0]!r}: there is nothing to tell apart"
-                )
-            raise ValueError(f"The number of classes has to be greater than one; got {len(classes)} class")
-        if self.class_weight is None:
-            return np.ones(len(classes))
-        if isinstance(self.class_weight, str):  # "balanced", by total weight instead of by count
-            totals = np.bincount(codes, data.weights)
-            return np.asarray(totals.sum() / (len(totals) * totals))
-        weights = compute_class_weight(self.class_weight, classes=classes, y=data.y)
-        if (weights < 0).any():
-            raise ValueError(f"class_weight must not be negative, got {self.class_weight}")
-        return np.asarray(weights, dtype=np.float64)
+        return class_weights_of(self.class_weight, data)
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))

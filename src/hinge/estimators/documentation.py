@@ -1,4 +1,4 @@
-"""Texts that the five estimators' pages share, so that they are written once."""
+"""Texts that the estimators' pages share, so that they are written once."""
 
 from __future__ import annotations
 
@@ -72,6 +72,28 @@ callback : callable or None, default=None
 trace : bool or Tracing, default=False
     Record the course of the fit in ``report_.trace``: violation, objective and gap on all samples over time. A
     `hinge.Tracing` says how much of it.""",
+    "threshold": """\
+fit_intercept : bool, default=True
+    False for a machine without intercept.
+intercept_scaling : float, default=1.0
+    The intercept is the weight of a further feature of this value, and is held near zero like every other weight:
+    the larger the value, the less. ``inf`` leaves the intercept free, as kernel machines have it.""",
+    "linear": """\
+verbose : bool or int, default=0
+    Show a progress bar on a terminal; elsewhere log to the logger ``"hinge"`` at level INFO.
+random_state : int, RandomState or None, default=None
+    Accepted as in scikit-learn. Training is deterministic.
+max_iter : int, default=1000
+    Most passes of each machine over the data: a pass is as many steps as there are samples.
+n_jobs : int or None, default=None
+    Number of threads, which train the machines of several classes side by side; None and -1 take every core that
+    this process may use. It does not change the answer.
+time_limit : float or None, default=None
+    Most seconds for the fit. What is reached by then is kept, with a ConvergenceWarning.
+warm_start : bool, default=False
+    Start from the solution of the last fit, if it had as many samples and the same classes.
+callback : callable or None, default=None
+    Called with a `hinge.training.progress.FitProgress` after each outer step; a true answer stops the fit.""",
 }
 
 ATTRIBUTES = {
@@ -89,6 +111,19 @@ reports_ : Reports
     The report of every machine, a tuple; ``reports_.names`` says which classes it tells apart.
 shape_fit_ : tuple of int
     Shape of the training data.
+n_features_in_ : int
+    Number of features.
+feature_names_in_ : array of str
+    Names of the features, where X had names.""",
+    "linear_outcome": """\
+n_iter_ : int
+    Passes of the machine that took most.
+fit_status_ : int
+    0 if the solver converged, 1 otherwise (there was a ConvergenceWarning).
+report_ : Report
+    How the fit went: status, violation, objective, duality gap, seconds and more.
+reports_ : tuple of Report
+    The report of every machine.
 n_features_in_ : int
     Number of features.
 feature_names_in_ : array of str

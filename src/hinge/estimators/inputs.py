@@ -1,4 +1,4 @@
-"""What a user passes in, turned into what training needs: rows, γ, thread and byte counts."""
+"""What a user passes in, turned into what training needs: rows, γ, class weights, thread and byte counts."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
 from hinge.arrays import Vector
 from hinge.data.contents import row_moments
 from hinge.runtime.threads import available_threads
+from hinge.training.data import TrainingData
 
 # Squares of values between this and its inverse are floats, and so are sums of many of them.
 _SMALLEST_TO_SQUARE = 1e-100
@@ -150,3 +152,24 @@ def thread_count(n_jobs: int | None) -> int:
     if n_jobs == 0:
         raise ValueError("n_jobs = 0 has no meaning; use 1 for one thread, None or -1 for all")
     return int(n_jobs) if n_jobs > 0 else max(available_threads() + 1 + int(n_jobs), 1)
+
+
+def class_weights_of(class_weight: Any, data: TrainingData) -> Vector:
+    """Return the weight of every class, having checked that there are classes to tell apart."""
+    classes, codes = data.classes
+    if len(classes) < 2:
+        if len(data.places) < data.shape[0]:
+            raise ValueError(
+                "Invalid input - all samples with positive weights belong to the same class, "
+                f"{classes[0]!r}: there is nothing to tell apart"
+            )
+        raise ValueError(f"The number of classes has to be greater than one; got {len(classes)} class")
+    if class_weight is None:
+        return np.ones(len(classes))
+    if isinstance(class_weight, str):  # "balanced", by total weight instead of by count
+        totals = np.bincount(codes, data.weights)
+        return np.asarray(totals.sum() / (len(totals) * totals))
+    weights = compute_class_weight(class_weight, classes=classes, y=data.y)
+    if (weights < 0).any():
+        raise ValueError(f"class_weight must not be negative, got {class_weight}")
+    return np.asarray(weights, dtype=np.float64)

@@ -329,10 +329,13 @@ class Gram:
     def part(self, index: Index, *, threads: int, cache_bytes: int) -> Gram:
         """Return an independent Gram matrix of the samples ``index``, with its own threads, cache and counts.
 
-        Unlike those of a restriction its answers can be checked in double precision.
+        Unlike those of a restriction its answers can be checked in double precision. A part that is all samples
+        shares them with the whole.
         """
         team = Team(1 if self.source.samples.runs_on_one_thread else threads)
-        return self._derive(self.source.take(index, np.float64), self.dtype, team=team, cache_bytes=cache_bytes)
+        is_whole = self._origin is None and len(index) == self.n and np.array_equal(index, np.arange(self.n))
+        source = self.source if is_whole else self.source.take(index, np.float64)
+        return self._derive(source, self.dtype, team=team, cache_bytes=cache_bytes)
 
     def in_double(self) -> Gram:
         """Return this Gram matrix with kernel values in double precision."""

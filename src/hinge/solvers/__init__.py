@@ -71,6 +71,8 @@ def _choose_method(problem: DualProblem, gram: Gram, settings: Settings) -> tupl
         raise ValueError(
             f"solver {settings.solver!r} needs a linear kernel on features, bounded variables and no gap_tol"
         )
+    if settings.solver == "smo" and problem.ridge is not None:
+        raise ValueError("solver 'smo' has no squared losses: choose 'block' or 'auto'")
     if settings.solver != "auto":
         return settings.solver, "as asked"
     size = f"{problem.n_variables} variables"

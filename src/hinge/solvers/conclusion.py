@@ -130,7 +130,7 @@ def _refine(state: State, method: Method, run: Run, guard: Guard) -> Status:
 def _rebuild_residual(state: State) -> None:
     """Compute the residual of every sample from β."""
     product = state.gram.product(state.problem.coefficients(state.beta))
-    state.residual[:] = (state.problem.v.reshape(-1, state.gram.n) - product).ravel()
+    state.residual[:] = state.problem.residual_of(state.beta, product)
     state.note_reference(state.gram.rounding(state.problem.coefficients(state.beta)))
     state.is_stale = False
     state.lagging = None

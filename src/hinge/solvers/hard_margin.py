@@ -19,7 +19,9 @@ _NO_MARGIN = 1e-10
 
 
 def is_unbounded(problem: DualProblem) -> bool:
-    """Whether some variable may grow without limit."""
+    """Whether some variable may grow without limit, and no ridge holds it back."""
+    if problem.ridge is not None:
+        return False
     return not (np.isfinite(problem.lo).all() and np.isfinite(problem.hi).all())
 
 

@@ -96,7 +96,7 @@ def solve_in_one_pass(
 
     ``run`` counts the steps in either case.
     """
-    if is_unbounded(problem):
+    if is_unbounded(problem) or problem.ridge is not None:
         return None
     begin, point = beta.copy(), Point.of(problem, beta, np.empty(len(beta)))
     account = Account(np.zeros(max(problem.n_groups, 1)), np.zeros(N_FIGURES))

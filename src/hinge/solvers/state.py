@@ -74,7 +74,7 @@ class State:
     gram : Gram
         Its kernel values.
     beta, residual : arrays of shape (n_variables,)
-        The point, and v − Kβ as far as it is known.
+        The point, and v − Kβ (less the ridge's part) as far as it is known.
     drift : float
         Bound on the error that rounding has left in the residual.
     is_stale : bool
@@ -134,6 +134,8 @@ class State:
         before = self.residual[changed]
         self.beta[changed] = new[moved]
         self.residual.reshape(-1, self.problem.n_samples)[...] -= product
+        if self.problem.ridge is not None:
+            self.residual[changed] -= self.problem.ridge[changed] * step
         self.note_steps(float(np.dot(np.abs(step), self.gram.lengths[changed % self.problem.n_samples])))
         with np.errstate(over="ignore", invalid="ignore"):  # such a step is taken back
             return float(-0.5 * np.dot(step, before + self.residual[changed]))
@@ -147,7 +149,7 @@ class State:
         beta = problem.near(beta)
         coefficients = problem.coefficients(beta)
         image = self.gram.product(coefficients)
-        residual = (problem.v.reshape(-1, problem.n_samples) - image).ravel()
+        residual = problem.residual_of(beta, image)
         if self.is_stale or objective_of(problem, beta, residual) <= self.objective():
             self.beta[:], self.residual[:], self.is_stale = beta, residual, False
             self.note_reference(self.gram.rounding(coefficients))
@@ -195,6 +197,6 @@ class State:
         change = self.problem.coefficients(self.beta - self.reference.beta)
         if float(self.gram.rounding(change).max()) > FELT * tol:
             everyone = np.arange(self.gram.n)
-            residual, error = residual_since(self.reference, self.gram, self.beta, everyone, tol)
+            residual, error = residual_since(self.reference, self.problem, self.gram, self.beta, everyone, tol)
             self.residual[:] = residual.ravel()
             self.note_reference(error)

@@ -93,15 +93,20 @@ class Course:
     def __post_init__(self) -> None:
         object.__setattr__(self, "tasks", self.formulation.tasks())
 
-    def run(self, trainer: Trainer) -> Fit:
-        """Train all machines, put them together and calibrate them."""
-        begun, compiled_before = clock.now(), clock.compiled_seconds()
-        formulation, data, tasks = self.formulation, self.formulation.data, self.tasks
+    def machines(self, trainer: Trainer) -> list[Machine]:
+        """Train all machines."""
+        formulation, tasks = self.formulation, self.tasks
         n_runs = formulation.n_runs if self.probability else 1
         trainer.prepare(tasks, n_runs)
         machines = trainer.train(tasks if self.past is None else self.past.continued(tasks, formulation))
         for task in formulation.revised(machines):
             (machines[task.number],) = trainer.train([task], first=n_runs * len(tasks) + task.number)
+        return machines
+
+    def run(self, trainer: Trainer) -> Fit:
+        """Train all machines, put them together and calibrate them."""
+        begun, compiled_before = clock.now(), clock.compiled_seconds()
+        formulation, data, machines = self.formulation, self.formulation.data, self.machines(trainer)
         model = assemble(self.kernel, data.X, machines, data.places, formulation.order)
         report = combined_report(machines, trainer.gram, clock.now() - begun)
         report = replace(report, compile_seconds=clock.compiled_seconds() - compiled_before)

@@ -41,8 +41,8 @@ class TrainingData:
     @lazy
     def classes(self) -> tuple[Any, Index]:
         """The labels among the targets, sorted, and the number of each sample's."""
-        labels, codes = np.unique(self.y, return_inverse=True)
-        return labels, codes
+        labels = np.unique(self.y)
+        return labels, np.searchsorted(labels, self.y)
 
     @lazy
     def _by_class(self) -> list[Index]:
@@ -51,10 +51,10 @@ class TrainingData:
 
     def members(self, duel: Duel) -> Index:
         """Return the samples that take part in a duel: those of the positive class first, or everybody."""
+        labels, codes = self.classes
+        if duel.negative == REST or len(labels) == 2:
+            return np.arange(len(codes), dtype=np.int64)
         first, second = (self._by_class[side] for side in duel)
-        n = len(self.classes[1])
-        if duel.negative == REST or len(first) + len(second) == n:
-            return np.arange(n, dtype=np.int64)
         return np.concatenate([first, second]).astype(np.int64, copy=False)
 
     def sizes(self, duels: Sequence[Duel]) -> Index:

@@ -276,7 +276,8 @@ class Trainer:
             except Cancelled:
                 return solution
             solution = _with_last_point(solution, settings.trace)
-            if is_within(solution.report.violation, solution.report.rounding, settings.tol):
+            report = solution.report
+            if is_within(report.violation, report.rounding, settings.tol) or settings.gap_suffices(report):
                 return solution
             settings = replace(settings, start=solution.beta)  # the solver was mistaken: let it look again
         stalled = replace(solution.report, status=Status.STALLED, message=MESSAGES[Status.STALLED])

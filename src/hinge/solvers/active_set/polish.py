@@ -162,6 +162,8 @@ class _Point:
         """Take the variables ``chosen`` to their optimum, and bring the residual up to date."""
         problem, n = self.problem, self.gram.n
         inner, kernel = problem.restrict(chosen, len(chosen), self.beta), self.gram.block(chosen % n)
+        if problem.ridge is not None:
+            kernel = kernel + np.diag(problem.ridge[chosen])
         target, residual = self.beta[chosen], self.residual[chosen]
         settle(kernel, Point.of(inner, target, residual), aim, _INNER_PATIENCE, _MOST_DIRECTIONS)
         change = np.zeros(problem.n_variables)
@@ -170,6 +172,8 @@ class _Point:
         coefficients = problem.coefficients(change)
         self.budget -= len(chosen) ** 2 / 2 + n * int(np.count_nonzero(coefficients))
         self.residual.reshape(-1, n)[...] -= self.gram.product(coefficients)
+        if problem.ridge is not None:
+            self.residual -= problem.ridge * change
 
     def _violators(self, violation: float) -> Index:
         """The variables at bounds that violate most."""

@@ -75,13 +75,16 @@ def _solve_inner(state: State, chosen: Index, tol: float, run: Run) -> tuple[Vec
     """Solve the problem of the variables ``chosen`` alone; return their new β and the number of steps."""
     problem = state.problem
     samples = chosen % problem.n_samples
-    kernel = state.gram.block(samples)
+    kernel, diagonal = state.gram.block(samples), state.gram.diagonal[samples]
+    if problem.ridge is not None:  # variables of one sample have each their own: here every variable has a row
+        kernel, diagonal = kernel.copy(), diagonal + problem.ridge[chosen]
+        np.fill_diagonal(kernel, diagonal)
     beta = state.beta[chosen]
     residual = state.residual[chosen]
     if _SINGLE_SUFFICES * float(np.abs(residual).max()) < tol:
         residual = residual.astype(kernel.dtype)
     inner = problem.restrict(chosen, len(chosen), state.beta)
-    point, rows = Point.of(inner, beta, residual), Rows.of_matrix(kernel, state.gram.diagonal[samples])
+    point, rows = Point.of(inner, beta, residual), Rows.of_matrix(kernel, diagonal)
     steps, effort = 0, run.effort
     for _ in range(_INNER_BURSTS):
         burst = min(int(effort.burst * len(chosen)) + 1, run.steps_left - steps)

@@ -77,6 +77,7 @@ class ActiveSet:
         before = whole.problem.coefficients(whole.beta)
         step = whole.problem.coefficients(self._beta) - before
         moved = self._distance(step)
+        change = self._beta - whole.beta
         self._hand_over()
         whole.note_steps(float(np.dot(np.abs(step), whole.gram.lengths)))
         whole.drift = max(whole.drift, self.part.drift)
@@ -84,11 +85,16 @@ class ActiveSet:
         waiting = advance(whole, before, moved, waiting, _width(whole, self._policy))
         product = whole.gram.product(step, waiting, whole.gram.dtype)
         whole.residual.reshape(-1, whole.gram.n)[:, waiting] -= product
+        if whole.problem.ridge is not None:
+            own = whole.variables_of(waiting)
+            whole.residual[own] -= whole.problem.ridge[own] * change[own]
 
     def _distance(self, step: Vector) -> float:
         """How far ``step`` moves the weight vector: δᵀKδ = δᵀ(change of the residual), where that is known."""
         if np.count_nonzero(step) != np.count_nonzero(step[self.samples]):
             return np.inf  # a sample moved before it was set aside; its residual is not known
+        if self.whole.problem.ridge is not None:
+            return np.inf  # the residual has changed by the ridge's part too
         n = self.whole.gram.n
         first_run = self.whole.residual[:n][self.samples] - self.part.residual[: len(self.samples)]
         return float(np.sqrt(max(np.dot(step[self.samples], first_run), 0.0)))

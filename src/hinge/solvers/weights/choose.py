@@ -16,16 +16,21 @@ from hinge.solvers.weights.descent import descend
 from hinge.solvers.weights.proximal import proximal_steps
 
 # Few features: a matrix of their size is factorised at every step. Many: samples are nearly orthogonal, so that
-# variables can be moved one by one. In between neither is sure to pay.
-_FEW_FEATURES, _MANY_FEATURES = 400, 1000
+# variables can be moved one by one. In between neither is sure to pay, unless variables have no sums to keep: they
+# are moved one by one until that crawls, and the matrix is factorised for the rest.
+_FEW_FEATURES, _MANY_FEATURES, _MOST_FACTORISED = 400, 1000, 2000
 
 # Active sets that do not suffice will not: the samples near the margin are found at once or by blocks.
 _MOST_ACTIVE_SETS = 10
 
 
 def has_weight_method(problem: DualProblem, gram: Gram, settings: Settings) -> bool:
-    """Whether there are weights to work on, bounded variables, and no duality gap to be watched on the way."""
-    return gram.through_weights and settings.gap_tol is None and not is_unbounded(problem)
+    """Whether there are weights to work on, bounded variables, and no duality gap to be watched on the way.
+
+    With a ridge there is hardly a way: the gap is looked at where it ends.
+    """
+    is_watched = settings.gap_tol is not None and problem.ridge is None
+    return gram.through_weights and not is_watched and not is_unbounded(problem)
 
 
 def weight_method(problem: DualProblem, gram: Gram, settings: Settings) -> str | None:
@@ -33,11 +38,13 @@ def weight_method(problem: DualProblem, gram: Gram, settings: Settings) -> str |
     if not has_weight_method(problem, gram, settings):
         return None
     d = gram.weights.n_features
-    return "proximal" if d <= _FEW_FEATURES else "descent" if d >= _MANY_FEATURES else None
+    if d <= _FEW_FEATURES:
+        return "proximal"
+    return "descent" if d >= _MANY_FEATURES or problem.n_groups == 0 else None
 
 
 def descent_then_block(state: State, tol: float, run: Run) -> None:
-    """Move variables one by one as far as that takes, and blocks of them for the rest of the way.
+    """Move variables one by one as far as that takes, and all or blocks of them for the rest of the way.
 
     Raises
     ------
@@ -45,7 +52,13 @@ def descent_then_block(state: State, tol: float, run: Run) -> None:
         A limit was reached, or no working set makes progress.
     """
     descend(state, tol, run)
-    if state.violation() > tol:
+    if (
+        state.violation() > tol
+        and state.problem.n_groups == 0
+        and state.gram.weights.n_features <= _MOST_FACTORISED
+    ):
+        proximal_then_block(state, tol, run)
+    elif state.violation() > tol:
         shrinking_block(state, tol, run)
 
 
@@ -57,7 +70,9 @@ def proximal_then_block(state: State, tol: float, run: Run) -> None:
     Stop
         A limit was reached, or no working set makes progress.
     """
-    rough = max(tol, run.policy.proximal.share * state.violation())  # most samples are settled by then
+    rough = tol
+    if state.problem.ridge is None:  # else one step, nearly always, does it all
+        rough = max(tol, run.policy.proximal.share * state.violation())  # most samples are settled by then
     proximal_steps(state, rough, run)
     is_solved = state.violation() <= rough
     for _ in range(_MOST_ACTIVE_SETS):
@@ -67,5 +82,5 @@ def proximal_then_block(state: State, tol: float, run: Run) -> None:
         with ActiveSet(state, active, run) as chosen:
             proximal_steps(chosen.part, sharper(tol), run)
             is_solved = chosen.part.violation() <= sharper(tol)
-    if state.violation() > tol:
+    if state.violation() > tol and not run.gap_is_reached(state):
         shrinking_block(state, tol, run)

@@ -34,8 +34,9 @@ _PENALTY = 0.1
 _SETTLED_SHARE = 0.5
 _SWEEPS_PER_MULTIPLIER = 5
 
-# A descent that takes the work of so many sweeps over all samples to halve its violation crawls.
-_PATIENCE = 10.0
+# A descent that takes the work of so many sweeps over all samples to halve its violation crawls. Variables without
+# sums to keep may have a slow start, and blocks of them would take longer still.
+_PATIENCE, _PATIENCE_ALONE = 10.0, 30.0
 
 # How much finer the aim becomes where the feasible point misses the tolerance.
 _FINER, _FINEST = 0.5, 0.01
@@ -43,7 +44,7 @@ _FINER, _FINEST = 0.5, 0.01
 # Work between two looks at the clock, in the units of `Samples.cost`.
 _WORK_AT_ONCE = 2e7
 
-_SEED = 0x2545F4914F6CDD1D
+SEED = 0x2545F4914F6CDD1D
 
 
 def descend(state: State, tol: float, run: Run) -> None:
@@ -93,9 +94,11 @@ class _Descent:
         self.excess = np.zeros(len(self.levels))
         self.penalty = _PENALTY * float(state.gram.diagonal.mean()) if problem.n_groups else 0.0
         curvature = np.tile(state.gram.diagonal, problem.n_variables // problem.n_samples) + self.penalty
+        self.ridge = np.zeros(problem.n_variables) if problem.ridge is None else problem.ridge
+        curvature += self.ridge
         self.rate = 1 / np.maximum(curvature, np.finfo(np.float64).tiny)
         self.movable = np.flatnonzero(problem.lo < problem.hi)
-        self.random = np.full(1, _SEED, dtype=np.uint64)
+        self.random = np.full(1, SEED, dtype=np.uint64)
         self.distance = state.violation()
         self.work = 0.0
         self._milestone, self._work_then = self.distance, 0.0
@@ -107,7 +110,8 @@ class _Descent:
     @property
     def makes_headway(self) -> bool:
         """Whether the distance was halved not too long ago, and feasible points do not keep missing the goal."""
-        return self.work - self._work_then <= _PATIENCE and len(self.order) > 0 and self._aim > _FINEST
+        patience = _PATIENCE if self.state.problem.n_groups else _PATIENCE_ALONE
+        return self.work - self._work_then <= patience and len(self.order) > 0 and self._aim > _FINEST
 
     def sweep(self) -> None:
         """Move every variable that is not set aside once, and change the multipliers when it is time."""
@@ -119,8 +123,9 @@ class _Descent:
         for start in range(0, len(order), piece):
             part = order[start : start + piece]
             kept, moves = sweep(
-                *self.rows, problem.n_samples, part, problem.v, problem.lo, problem.hi, problem.group, self.rate,
-                self.levels, self.penalty, *self.margins, self.beta, self.weights, self.excess, slopes,
+                *self.rows, problem.n_samples, part, problem.v, problem.lo, problem.hi, problem.group,
+                self.ridge, self.rate, self.levels, self.penalty, *self.margins, self.beta,
+                self.weights, self.excess, slopes,
             )  # fmt: skip
             order[n_kept : n_kept + kept] = part[:kept]
             n_kept, n_moves = n_kept + kept, n_moves + moves
@@ -160,6 +165,7 @@ class _Descent:
         violation = self.state.adopt(self.beta)
         self.run.objective = self.state.objective()
         self._aim *= _FINER
+        self._milestone, self._work_then = violation, self.work  # from here on, with all variables
         self.order, self.margins = self.movable.copy(), (-np.inf, np.inf)
         return violation
 
@@ -188,6 +194,7 @@ def sweep(
     lo: Vector,
     hi: Vector,
     group: NDArray[np.int8],
+    ridge: Vector,
     rate: Vector,
     levels: Vector,
     penalty: float,
@@ -214,7 +221,7 @@ def sweep(
         t = order[k]
         g = group[t]
         old = beta[t]
-        slope = levels[g] + penalty * excess[g] - v[t]
+        slope = levels[g] + penalty * excess[g] + ridge[t] * old - v[t]
         slope += row_dot(indptr, indices, values, t % n_samples, weights)
         if old <= lo[t]:
             if slope > upper:

@@ -11,6 +11,9 @@ matrix is I + Σ σ_t x_t x_tᵀ over the variables strictly inside their box. T
 largest change of β_t divided by σ_t: σ grows from step to step, and about ten of them reach the tolerance.
 
 σ_t is the same for all but samples that are huge beside the others: theirs is smaller, as k(x_t, x_t) is larger.
+A ridge ρ_t makes a step shorter, σ_t / (1 + ρ_t σ_t), and nothing else changes: β⁰ is followed along the residual,
+which has the ridge's part in it. It smooths the problem by itself, so that σ can be infinite from the start.
+
 The multipliers are set anew after every step of Newton's, from the variables they belong to, because the residual
 of a huge sample would spoil them for all.
 """
@@ -76,7 +79,7 @@ def proximal_steps(state: State, tol: float, run: Run) -> None:
             rate = rate * policy.growth ** (2 if step.n_newton <= policy.few else 1)
         elif n_retreats < policy.retreats:
             n_retreats += 1
-            rate = rate / policy.huge
+            rate = (rate if problem.ridge is None else np.minimum(rate, 1 / problem.ridge)) / policy.huge
         else:
             return
 
@@ -84,6 +87,8 @@ def proximal_steps(state: State, tol: float, run: Run) -> None:
 def _first_rate(state: State, policy: Proximal) -> Vector:
     """Return σ of every variable in the first step: the same for all but those of huge samples."""
     problem, violation = state.problem, state.violation()
+    if problem.ridge is not None:
+        return np.full(problem.n_variables, np.inf)
     usual = max(float(np.quantile(state.gram.diagonal, policy.usual, method="lower")), _LEAST_USUAL)
     with np.errstate(over="ignore"):  # an infinite size has no rate, and does not move
         sizes = np.maximum(state.gram.diagonal / (policy.huge * usual), 1.0)
@@ -115,14 +120,17 @@ class _Step:
     """
 
     def __init__(self, state: State, problem: DualProblem, rate: Vector, policy: Proximal) -> None:
-        self.problem, self.gram, self.rate, self.policy = problem, state.gram, rate, policy
+        self.problem, self.gram, self.policy = problem, state.gram, policy
+        self._nearness, self.rate = 1 / rate, rate
+        if problem.ridge is not None:
+            self.rate = 1 / (self._nearness + problem.ridge)
         self.origin = state.beta.copy()
         self.weights = np.zeros(self.gram.weights.n_features)
         self.n_newton = 0
         self._members = [np.flatnonzero(problem.group == g) for g in range(problem.n_groups)]
         self._lengths = np.tile(self.gram.lengths, problem.n_variables // problem.n_samples)
         multipliers = multipliers_of(problem, state.beta, state.residual)
-        self._set_goal(self.origin + rate * excess_of(problem, state.residual, multipliers))
+        self._set_goal(self.origin + self.rate * excess_of(problem, state.residual, multipliers))
 
     def _set_goal(self, goal: Vector) -> None:
         """Set the variables that belong to ``goal``, with multipliers for which their sums are right."""
@@ -153,7 +161,7 @@ class _Step:
         """Take Newton steps until weights and variables fit, or as far as they lead."""
         d, longest = len(self.weights), float(self._lengths.max())
         for _ in range(min(self.policy.steps, run.steps_left)):
-            left = float(np.max(np.abs(self.beta - self.origin) / self.rate))  # of the violation, in any case
+            left = float(np.max(np.abs(self.beta - self.origin) * self._nearness))  # of the violation, in any case
             wanted = max(self.policy.share * left, accuracy)
             gradient = self._gradient(wanted)
             misfit = longest * float(np.linalg.norm(gradient[:d]))
@@ -209,7 +217,7 @@ class _Step:
             fitting = clipped_dot(self.goal, falling, self.rate, -length, problem.lo, problem.hi)
             return own + length * growth - fitting
 
-        length = _root(slope_at, slope, self.policy)
+        length = root(slope_at, slope, self.policy)
         if length <= 0:
             return False
         self.weights = self.weights + length * direction
@@ -217,7 +225,7 @@ class _Step:
         return True
 
 
-def _root(slope_at: Callable[[float], float], slope: float, policy: Proximal) -> float:
+def root(slope_at: Callable[[float], float], slope: float, policy: Proximal) -> float:
     """Return a length at which a slope, negative at 0 and rising, has nearly vanished; at most 1.
 
     By false position, with a bisection every third time.

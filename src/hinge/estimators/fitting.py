@@ -1,0 +1,201 @@
+"""A fit as every estimator runs it: on a copy, stoppable, told to whoever listens, honest about its end.
+
+An estimator says what data, course, Gram matrix and attributes are; what happens around them is here.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import column_or_1d
+
+from hinge.estimators.diagnosis import convergence_message
+from hinge.kernel.gram import Gram
+from hinge.kernel.kernels import Kernel
+from hinge.report import Reports
+from hinge.runtime import interrupt
+from hinge.runtime.threads import blas_on_one_thread
+from hinge.training.course import Course, Fit, Past
+from hinge.training.data import TrainingData
+from hinge.training.formulation import Formulation
+from hinge.training.progress import CallbackListener, Listener, TaskListener, Watch, verbose_listener
+from hinge.training.trainer import Sharing, Trainer
+
+try:  # scikit-learn 1.9 and later
+    from sklearn.callback import CallbackSupportMixin
+except ImportError:  # pragma: no cover
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stands in where scikit-learn has no callbacks yet."""
+
+
+# Types of parameters whose values never change, and all of these, class by class, that have passed the checks.
+_IMMUTABLE = frozenset({str, int, float, bool, type(None)})
+_MOST_PASSED = 1000
+_passed: set[tuple[Any, ...]] = set()
+
+
+@cache
+def _parameter_names(cls: type[BaseEstimator]) -> list[str]:
+    return list(cls._get_param_names())
+
+
+class Trainable(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of all estimators."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "verbose": ["verbose"],
+        "n_jobs": [Integral, None],
+        "time_limit": [Interval(Real, 0.0, None, closed="neither"), None],
+        "warm_start": ["boolean"],
+        "callback": [callable, None],
+    }
+
+    # What machines of one fit share.
+    _sharing: ClassVar[Sharing] = Sharing()
+
+    # ------------------------------------------------------------------ what each estimator says
+
+    def _check_targets(self, y: Any) -> Any:
+        """Check and convert y."""
+        return column_or_1d(y, warn=True).astype(np.float64, copy=False)
+
+    def _training_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
+        """Check the input and return the samples that count."""
+        raise NotImplementedError
+
+    def _formulation(self, data: TrainingData) -> Formulation:
+        """Return what a fit to these samples is about."""
+        raise NotImplementedError
+
+    def _kernel_of(self, data: TrainingData) -> Kernel:
+        """Return the kernel; its parameters may depend on the samples."""
+        raise NotImplementedError
+
+    def _course(self, data: TrainingData, kernel: Kernel) -> Course:
+        """Return the fit to make."""
+        raise NotImplementedError
+
+    def _gram(self, course: Course) -> Gram:
+        """Return the kernel values of the samples."""
+        raise NotImplementedError
+
+    def _run(self, course: Course, trainer: Trainer) -> Fit:
+        """Make the fit."""
+        return course.run(trainer)
+
+    def _publish(self, fit: Fit) -> None:
+        """Set all attributes."""
+        self._model = fit.model
+        scheme = getattr(self, "multi_class", "ovo")
+        self.reports_ = Reports((m.solution.report for m in fit.machines), fit.formulation.labels, scheme)
+        self.report_ = fit.report
+        self.fit_status_ = 0 if fit.report.converged else 1
+        self._past = Past.of(fit) if self.warm_start else None
+
+    # ------------------------------------------------------------------ fitting
+
+    def _validate_params(self) -> None:
+        """Check the parameters, as scikit-learn's decorator of `fit` asks: those that passed once do so again.
+
+        Whether a number, a string or None is allowed depends on its type and value alone. Everything else is
+        looked at every time.
+        """
+        cls: Any = type(self)
+        values = [getattr(self, name, None) for name in _parameter_names(cls)]
+        types = [type(value) for value in values]
+        if not _IMMUTABLE.issuperset(types):
+            super()._validate_params()
+            return
+        key = cls, tuple(types), tuple(values)
+        if key not in _passed:
+            super()._validate_params()
+            if len(_passed) >= _MOST_PASSED:
+                _passed.clear()
+            _passed.add(key)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Fit a copy and take all its attributes over at once: several threads may fit the same estimator."""
+        twin: Self = object.__new__(type(self))
+        twin.__dict__.update(vars(self))
+        with interrupt.within(self.time_limit), blas_on_one_thread():
+            data = twin._training_data(X, y, sample_weight)
+            course = twin._course(data, twin._kernel_of(data))
+            gram = self._gram(course)
+            with interrupt.catching() as scope:
+                listeners = self._listeners()
+                try:
+                    fit = self._run(course, Trainer(gram, course.settings, Watch(listeners), self._sharing))
+                finally:
+                    for listener in listeners:
+                        listener.close()
+                twin._publish(fit)
+                self._take_over(twin)
+                is_interrupted = interrupt.pressed()
+                scope.is_answered = True  # by what is said below
+        for listener in listeners:
+            if isinstance(listener, TaskListener):
+                listener.complete()
+        self._check_finite()
+        self._tell_outcome(fit, is_interrupted)
+        return self
+
+    def _take_over(self, twin: Self) -> None:
+        """Replace all attributes that a fit sets by those of the copy, in one step."""
+        # Parameters, and what scikit-learn's callbacks keep here, belong to whoever calls `fit`.
+        own = {name: value for name, value in vars(self).items() if not _is_of_fit(name)}
+        self.__dict__ = {**vars(twin), **own}
+
+    def _listeners(self) -> list[Listener]:
+        listeners: list[Listener] = []
+        if self.callback is not None:
+            listeners.append(CallbackListener(self.callback))
+        if (shown := verbose_listener(self.verbose)) is not None:
+            listeners.append(shown)
+        if hasattr(self, "_skl_callbacks"):
+            context = self._init_callback_context(max_subtasks=None, sequential_subtasks=False)
+            context.call_on_fit_task_begin(estimator=self)
+            listeners.append(TaskListener(self, context))
+        return listeners
+
+    def _check_finite(self) -> None:
+        coefficients = self._model.coefficients
+        values = coefficients.data if sp.issparse(coefficients) else coefficients
+        if not (np.isfinite(values).all() and np.isfinite(self._model.intercepts).all()):
+            raise ValueError(
+                "The dual coefficients or intercepts are not finite. The input data may contain large values and "
+                "need to be preprocessed."
+            )
+
+    def _tell_outcome(self, fit: Fit, is_interrupted: bool) -> None:
+        for note in fit.notes:
+            warnings.warn(note, stacklevel=5)
+        if self.fit_status_ != 0:
+            names = getattr(self, "feature_names_in_", None)
+            is_gram = self._model.kernel.is_precomputed
+            message = convergence_message(self.report_, float(self.tol), fit.formulation.data.X, names, is_gram)
+        elif not fit.is_complete:
+            message = "The fit was stopped before its probabilities were calibrated: predict_proba is missing."
+            self.fit_status_ = 1
+        elif is_interrupted:
+            message = "The fit was complete when Ctrl-C was pressed."
+        else:
+            return
+        if is_interrupted:
+            raise KeyboardInterrupt(message)
+        warnings.warn(message, ConvergenceWarning, stacklevel=5)
+
+
+@cache
+def _is_of_fit(name: str) -> bool:
+    """Whether an attribute belongs to a fit, by scikit-learn's convention."""
+    return (name.startswith("_") or name.endswith("_")) and "callback" not in name
