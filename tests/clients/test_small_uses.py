@@ -40,6 +40,17 @@ def test_imbalanced_learn_draws_the_same_samples():
     assert type(sampler.svm_estimator_) is hinge.SVC
 
 
+def test_pyriemann_tells_covariance_matrices_apart():
+    classification = library("pyriemann.classification")
+    factors = RNG.normal(size=(30, 3, 8)) * np.where(np.arange(30) % 2, 1.0, 3.0)[:, None, None]
+    matrices, labels = factors @ factors.transpose(0, 2, 1), np.arange(30) % 2
+    machine = classification.SVC(metric="riemann").fit(matrices, labels)
+    assert isinstance(machine, hinge.SVC)
+    K = machine.kernel(matrices, matrices)
+    theirs = SKLEARN_SVC[0](kernel="precomputed", tol=1e-8).fit(K, labels)
+    np.testing.assert_allclose(machine.decision_function(matrices), theirs.decision_function(K), atol=1e-4)
+
+
 def test_tslearn_classifies_series_with_its_alignment_kernel():
     svm = library("tslearn.svm")
     series = RNG.normal(size=(20, 12, 1)) + np.linspace(0, 2, 20)[:, None, None]
