@@ -13,6 +13,7 @@ from typing import cast
 
 import numpy as np
 
+from hinge.arrays import Index, Vector
 from hinge.kernel.gram import Gram
 from hinge.kernel.rows import Counts
 from hinge.report import MESSAGES, Solution, Status
@@ -52,6 +53,8 @@ class Sharing:
         Kernel evaluations that all machines together may take for polishing: a few milliseconds.
     tries : int
         How often a solver that claims convergence where there is none is asked to go on.
+    most_together : int
+        Machines whose problems are laid out at a time.
     chunk_seconds : float
         How long machines that are trained in one loop may take, roughly, before anybody asks whether to stop.
     """
@@ -62,6 +65,7 @@ class Sharing:
     worth_a_thread: int = 100
     polishing: float = 1e6
     tries: int = 3
+    most_together: int = 2000
     chunk_seconds: float = 0.01
 
 
@@ -150,8 +154,8 @@ class Trainer:
 
         with catching() as scope:
             with suppress(Cancelled):
-                parts = self._train_together(tasks, machines, is_cancelled)
-                self._train_each(tasks, first, machines, parts, is_cancelled)
+                starts = self._train_together(tasks, machines, is_cancelled)
+                self._train_each(tasks, first, machines, starts, is_cancelled)
             scope.is_answered = is_stopped = watch.is_stopped
             if all(machines):
                 return cast(list[Machine], machines)
@@ -160,44 +164,54 @@ class Trainer:
 
     def _train_together(
         self, tasks: Sequence[Task], machines: list[Machine | None], is_cancelled: Callable[[], bool]
-    ) -> Parts | None:
-        """Train all small machines on one matrix in a compiled loop; those that it leaves are not certified."""
-        gram, settings = self.gram, self.settings
+    ) -> dict[int, Vector]:
+        """Train all small machines on one matrix in a compiled loop; return where those ended that it left."""
+        gram, settings, starts = self.gram, self.settings, {}
         if not isinstance(tasks, Tasks) or tasks.make_together is None or len(tasks) == 1:
-            return None
+            return {}
         if self.watch.has_listeners or not fits_one_pass(1, gram, settings):
-            return None
-        sizes = sizes_of(tasks)
+            return {}
+        sizes, most = sizes_of(tasks), self.sharing.most_together
         order = np.argsort(-sizes, kind="stable")
-        order = order[[fits_one_pass(int(size), gram, settings) for size in sizes[order]]]
-        samples, problem = tasks.make_together()
-        if not len(order) or is_unbounded(problem):
-            return None
-        parts = Parts.of(sizes, samples, problem)
-        spent = np.cumsum(parts.seconds()[order])
-        chunks = np.split(order, np.flatnonzero(np.diff(spent // self.sharing.chunk_seconds)) + 1)
+        order = order[sizes[order] <= min(settings.sizes.one_pass, settings.sizes.one_set)]
         team = Team(gram.team.size)
         team.cancelled = is_cancelled
+        for first in range(0, len(order), most):
+            numbers = order[first : first + most]
+            samples, problem = tasks.make_together(numbers)
+            if is_unbounded(problem):
+                return {}
+            parts = Parts.of(sizes[numbers], samples, problem)
+            self._solve_parts(parts, numbers, machines, team)
+            for place in np.flatnonzero(~parts.is_certified).tolist():
+                if parts.is_tried(place):
+                    starts[int(numbers[place])] = parts.beta[parts.part(place)]
+        return starts
+
+    def _solve_parts(self, parts: Parts, numbers: Index, machines: list[Machine | None], team: Team) -> None:
+        """Solve problems that are laid out together, and put what is certified among the machines."""
+        gram, tol, samples = self.gram, self.settings.tol, parts.layout.samples
+        spent = np.cumsum(parts.seconds())
+        chunks = np.split(np.arange(len(spent)), np.flatnonzero(np.diff(spent // self.sharing.chunk_seconds)) + 1)
 
         def run(start: int, stop: int) -> None:
             for chunk in chunks[start:stop]:
                 begun = clock.now()
-                parts.solve(chunk, gram, settings.tol)
+                parts.solve(chunk, gram, tol)
                 seconds = (clock.now() - begun) / len(chunk)
-                for number in chunk[parts.is_certified[chunk]].tolist():
-                    here = parts.part(number)
-                    solution = parts.solution(number, gram, seconds)
-                    machines[number] = machine_of(Task(samples[here], parts.problem_of(number)), solution)
+                for place in chunk[parts.is_certified[chunk]].tolist():
+                    solution = parts.solution(place, gram, seconds)
+                    task = Task(samples[parts.part(place)], parts.problem_of(place))
+                    machines[numbers[place]] = machine_of(task, solution)
 
         team.share(len(chunks), 1, run, float(spent[-1]))
-        return parts
 
     def _train_each(
         self,
         tasks: Sequence[Task],
         first: int,
         machines: list[Machine | None],
-        parts: Parts | None,
+        starts: dict[int, Vector],
         is_cancelled: Callable[[], bool],
     ) -> None:
         """Train the machines that are not there yet, side by side."""
@@ -207,7 +221,7 @@ class Trainer:
         sizes = sizes_of(tasks)[left]
         is_quick = len(left) > 1 and sizes.mean() < self.sharing.worth_a_thread
         n_workers = 1 if is_quick else min(self.gram.team.size, len(left))
-        train_one = self._trainer_of(tasks, first, n_workers, parts)
+        train_one = self._trainer_of(tasks, first, n_workers, starts)
         order = left[np.argsort(-sizes, kind="stable")]
 
         def run(start: int, stop: int) -> None:
@@ -223,7 +237,7 @@ class Trainer:
             team.share(len(order), 1, run)
 
     def _trainer_of(
-        self, tasks: Sequence[Task], first: int, n_workers: int, parts: Parts | None
+        self, tasks: Sequence[Task], first: int, n_workers: int, starts: dict[int, Vector]
     ) -> Callable[[int], Machine | None]:
         """Return what trains the task of a number, on one of several threads; None where it had to stop."""
         gram, watch = self.gram, self.watch
@@ -234,8 +248,8 @@ class Trainer:
 
         def train_one(number: int) -> Machine | None:
             task = tasks[number]
-            if parts is not None and parts.is_tried(number):
-                task = replace(task, start=parts.beta[parts.part(number)])
+            if number in starts:
+                task = replace(task, start=starts[number])
             watch.begin(first + number)
             try:
                 part = pairs.gram_of(task.samples, task.split) or _part_of(gram, task, n_workers, one_set)
