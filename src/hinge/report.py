@@ -197,8 +197,8 @@ class Reports(tuple[Report, ...]):
         One a machine.
     classes : sequence
         The classes, sorted; empty where there are none.
-    scheme : {"ovo", "ovr"}
-        A machine for each pair of classes, or one for each class against the rest.
+    scheme : {"ovo", "ovr", "crammer_singer"}
+        A machine for each pair of classes, one for each class against the rest, or one for all classes.
 
     Examples
     --------
@@ -252,8 +252,10 @@ def machine_names(classes: Sequence[Any], scheme: str = "ovo") -> list[str]:
     ['a against the rest', 'b against the rest', 'c against the rest']
     """
     labels = [str(label) for label in classes]
-    if len(labels) == 2:
+    if len(labels) == 2 and scheme != "crammer_singer":
         return [f"{labels[1]} against {labels[0]}"]
+    if scheme == "crammer_singer":
+        return ["all classes"]
     if scheme == "ovr":
         return [f"{label} against the rest" for label in labels]
     return [f"{first} against {second}" for first, second in combinations(labels, 2)]
