@@ -27,10 +27,10 @@ def run(name, tol):
     return get(name).solve(problem, Gram(X, Kernel("rbf", gamma=1.0), precision="double"), Settings(tol=tol))
 
 
-best = run("auto", 1e-9).solution.report.objective
+best = run("auto", 1e-9).report.objective
 figure, ax = plt.subplots(figsize=(7, 4.6), layout="constrained")
 for name in ("platt", "smo-mvp", "smo-second-order", "chunking"):
-    trace = run(name, 1e-4).trace
+    trace = run(name, 1e-4).report.trace
     distance = np.maximum(trace.objective - best, 1e-12)
     ax.step(np.maximum(trace.kernel_evaluations, 1), distance, where="post", label=name)
 ax.set(
