@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import make_moons
 
-from hinge import Gram, Kernel, Settings
+from hinge import Gram, Kernel, Settings, Tracing
 from hinge.dual.formulations import c_svc
 from hinge.lab import get
 
@@ -24,7 +24,9 @@ problem = c_svc(2.0 * y - 1, C=10.0)
 
 def run(name, tol):
     """Solve by one algorithm; a Gram matrix of its own, so that kernel values are counted for this run alone."""
-    return get(name).solve(problem, Gram(X, Kernel("rbf", gamma=1.0), precision="double"), Settings(tol=tol))
+    return get(name).solve(
+        problem, Gram(X, Kernel("rbf", gamma=1.0), precision="double"), Settings(tol=tol, trace=Tracing())
+    )
 
 
 best = run("auto", 1e-9).report.objective
