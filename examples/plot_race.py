@@ -24,9 +24,8 @@ problem = c_svc(2.0 * y - 1, C=10.0)
 
 def run(name, tol):
     """Solve by one algorithm; a Gram matrix of its own, so that kernel values are counted for this run alone."""
-    return get(name).solve(
-        problem, Gram(X, Kernel("rbf", gamma=1.0), precision="double"), Settings(tol=tol, trace=Tracing())
-    )
+    gram = Gram(X, Kernel("rbf", gamma=1.0), precision="double")
+    return get(name).solve(problem, gram, Settings(tol=tol, trace=Tracing(every_step=True)))
 
 
 best = run("auto", 1e-9).report.objective
