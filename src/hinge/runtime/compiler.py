@@ -13,23 +13,49 @@ what was compiled in this process and what came from the disk.
 
 from __future__ import annotations
 
+import gc
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from llvmlite import binding as llvm
 from numba.core import event
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
+from numba.core.compiler import CompilerBase
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.compiler_machinery import PassManager
 from numba.core.registry import CPUDispatcher
+from numba.core.typed_passes import (
+    IRLegalization,
+    NativeLowering,
+    NoPythonBackend,
+    NopythonTypeInference,
+    PreLowerStripPhis,
+)
+from numba.core.untyped_passes import (
+    DeadBranchPrune,
+    FixupArgs,
+    GenericRewrites,
+    IRProcessing,
+    ReconstructSSA,
+    RewriteSemanticConstants,
+    TranslateByteCode,
+)
 
 from hinge.runtime import clock, interrupt
 from hinge.runtime.code_cache import CodeCache
 
 _Library: Any = JITCodeLibrary  # without types
-_NumbasCompiler: Any = Compiler
+_NumbasCompiler: Any = CompilerBase
 _Dispatcher: Any = CPUDispatcher
+
+# What is done to a function, in this order. Numba's own list is twice as long: it looks in each function for
+# closures, `with`, loops over tuples and expressions of whole arrays, which ours do not contain.
+_PASSES: tuple[Any, ...] = (
+    TranslateByteCode, FixupArgs, IRProcessing, RewriteSemanticConstants, DeadBranchPrune, GenericRewrites,
+    ReconstructSSA, NopythonTypeInference, PreLowerStripPhis, IRLegalization, NativeLowering, NoPythonBackend,
+)  # fmt: skip
 
 # A person at a terminal is told why nothing happens when compiling has taken this long.
 _SILENT_SECONDS = 0.5
@@ -77,7 +103,17 @@ class _EntryLibrary(_Library):  # type: ignore[misc]
         return self.name, "object", (self._get_compiled_object(), llvm.parse_assembly(text).as_bitcode())
 
 
-class _PartCompiler(_NumbasCompiler):  # type: ignore[misc]
+class _Compiler(_NumbasCompiler):  # type: ignore[misc]
+    def define_pipelines(self) -> list[Any]:
+        """Return the one way in which a function is compiled."""
+        passes: Any = PassManager("hinge")
+        for each in _PASSES:
+            passes.add_pass(each, each.__name__)
+        passes.finalize()
+        return [passes]
+
+
+class _PartCompiler(_Compiler):
     def compile_extra(self, func: Any) -> Any:
         state = self.state
         state.library = _PartLibrary(state.targetctx.codegen(), func.__qualname__)
@@ -88,11 +124,31 @@ class _PartCompiler(_NumbasCompiler):  # type: ignore[misc]
         return result
 
 
-class _EntryCompiler(_NumbasCompiler):  # type: ignore[misc]
+class _ApartCompiler(_PartCompiler):
+    def compile_extra(self, func: Any) -> Any:
+        result = super().compile_extra(func)
+        name = result.fndesc.llvm_func_name
+        result.library.get_function(name).add_function_attribute("noinline")
+        return result
+
+
+class _EntryCompiler(_Compiler):
     def compile_extra(self, func: Any) -> Any:
         self.state.library = _EntryLibrary(self.state.targetctx.codegen(), func.__qualname__)
         self.state.library.enable_object_caching()
         return super().compile_extra(func)
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Let Python not look for garbage: compiling makes millions of objects, and next to none of it."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 class _Part(_Dispatcher):  # type: ignore[misc]
@@ -112,17 +168,21 @@ class Function(_Dispatcher):  # type: ignore[misc]
         The function in Python.
     options : dict
         Options of Numba.
+    is_apart : bool
+        Whether its code stays apart from its callers'. LLVM takes much longer for one large function than for the
+        same code in several.
     """
 
-    def __init__(self, function: Any, options: dict[str, Any]) -> None:
+    def __init__(self, function: Any, options: dict[str, Any], is_apart: bool = False) -> None:
         options = {"nopython": True, "no_cfunc_wrapper": True, **options}
         super().__init__(function, targetoptions=options, pipeline_class=_EntryCompiler)
         self._part: _Part | None = None
+        self._part_compiler = _ApartCompiler if is_apart else _PartCompiler
         self._has_cache = False
 
     def _compile_for_args(self, *args: Any, **kws: Any) -> Any:
         """Compile what Python calls with arguments of new types, or fetch it from the disk."""
-        with global_compiler_lock, clock.standing_still():
+        with global_compiler_lock, clock.standing_still(), _without_collections():
             if not self._has_cache:
                 self._has_cache = True
                 # In place of Numba's own cache, which ends a fit when a file is damaged. Where no folder can be
@@ -137,7 +197,7 @@ class Function(_Dispatcher):  # type: ignore[misc]
     def _as_part(self) -> _Part:
         if self._part is None:  # whoever asks compiles, and holds the lock
             options = {**self.targetoptions, "no_cpython_wrapper": True}
-            self._part = _Part(self.py_func, targetoptions=options, pipeline_class=_PartCompiler)
+            self._part = _Part(self.py_func, targetoptions=options, pipeline_class=self._part_compiler)
         return self._part
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
