@@ -72,6 +72,17 @@ class _PartLibrary(_Library):  # type: ignore[misc]
         self._finalized = True
 
 
+class _ApartLibrary(_PartLibrary):
+    """The code of a part that is not to be merged with its callers'."""
+
+    def add_ir_module(self, ir_module: Any) -> None:
+        """Take the code of a function, and forbid LLVM to inline it."""
+        for function in ir_module.functions:
+            if not function.is_declaration and "alwaysinline" not in function.attributes:
+                function.attributes.add("noinline")
+        super().add_ir_module(ir_module)
+
+
 class _EntryLibrary(_Library):  # type: ignore[misc]
     """The code of an entry and its parts, which nobody else can see."""
 
@@ -114,9 +125,11 @@ class _Compiler(_NumbasCompiler):  # type: ignore[misc]
 
 
 class _PartCompiler(_Compiler):
+    library = _PartLibrary
+
     def compile_extra(self, func: Any) -> Any:
         state = self.state
-        state.library = _PartLibrary(state.targetctx.codegen(), func.__qualname__)
+        state.library = self.library(state.targetctx.codegen(), func.__qualname__)
         state.flags.no_compile = True
         key = object()  # what a caller finds it by, in place of a function that Python can call
         result = super().compile_extra(func)._replace(entry_point=key)
@@ -125,11 +138,7 @@ class _PartCompiler(_Compiler):
 
 
 class _ApartCompiler(_PartCompiler):
-    def compile_extra(self, func: Any) -> Any:
-        result = super().compile_extra(func)
-        name = result.fndesc.llvm_func_name
-        result.library.get_function(name).add_function_attribute("noinline")
-        return result
+    library = _ApartLibrary
 
 
 class _EntryCompiler(_Compiler):
