@@ -6,9 +6,13 @@ other compiled functions call; these then optimise it again. Here a function has
 - as a *part* of other compiled code it is typed and lowered, and no more;
 - as an *entry*, which Python calls, it is linked with its parts, optimised together with them and kept on disk.
 
-An entry keeps its parts to itself. By itself LLVM lets two modules that contain the same function share the copy
-that was loaded first. As these may have been optimised differently, the last bits of an answer would depend on
-what was compiled in this process and what came from the disk.
+An entry keeps its parts to itself. While entries could share a copy of a part, answers of code that had just been
+compiled and of the same code from the disk differed in their last bits now and then; since they cannot, tests find
+the same bits.
+
+A function is small: LLVM takes much longer for one large function than for the same code in several, so that parts
+stay apart unless they belong into a hot loop. And it makes few things: a NamedTuple is passed to compiled code array
+by array, an array that is made there brings a dozen functions of Numba with it.
 """
 
 from __future__ import annotations
