@@ -52,6 +52,7 @@ from hinge.runtime.code_cache import CodeCache
 
 _Library: Any = JITCodeLibrary  # without types
 _NumbasCompiler: Any = CompilerBase
+_PassManager: Any = PassManager
 _Dispatcher: Any = CPUDispatcher
 
 # What is done to a function, in this order. Numba's own list is twice as long: it looks in each function for
@@ -121,7 +122,7 @@ class _EntryLibrary(_Library):  # type: ignore[misc]
 class _Compiler(_NumbasCompiler):  # type: ignore[misc]
     def define_pipelines(self) -> list[Any]:
         """Return the one way in which a function is compiled."""
-        passes: Any = PassManager("hinge")
+        passes = _PassManager("hinge")
         for each in _PASSES:
             passes.add_pass(each, each.__name__)
         passes.finalize()
