@@ -40,6 +40,11 @@ _PATIENCE = 2
 #: Places of what a pass tells of its point.
 ITERATIONS, TURNS, VIOLATION, ROUNDING, OBJECTIVE, GAP, N_SUPPORT, N_BOUNDED, N_FIGURES = range(9)
 
+#: What a report calls them.
+FIGURE_NAMES = (
+    "iterations", "outer_steps", "violation", "rounding", "objective", "gap", "n_support", "n_bounded",
+)  # fmt: skip
+
 
 class Bars(NamedTuple):
     """What bounds the rounding error of kernel values and their sums, for compiled code.
@@ -122,16 +127,22 @@ def writable(gram: Gram) -> Floats:
 
 def report_of(figures: Vector, n_variables: int, gram: Gram, reason: str, seconds: float) -> Report:
     """Return the report of a certified pass."""
-    counts = gram.counts
-    return Report(
-        Status.CONVERGED, solver="block", rule="second_order",
+    return shared_report(
+        gram, reason, seconds=seconds, largest_set=n_variables,
         iterations=int(figures[ITERATIONS]), outer_steps=int(figures[TURNS]),
         violation=float(figures[VIOLATION]), rounding=float(figures[ROUNDING]),
         objective=float(figures[OBJECTIVE]), gap=float(figures[GAP]),
         n_support=int(figures[N_SUPPORT]), n_bounded=int(figures[N_BOUNDED]),
+    )  # fmt: skip
+
+
+def shared_report(gram: Gram, reason: str, **own: Any) -> Report:
+    """Return what certified passes on one Gram matrix have in common in their reports, and what is their own."""
+    counts = gram.counts
+    return Report(
+        Status.CONVERGED, solver="block", rule="second_order", storage=gram.storage, reason=reason,
         kernel_evaluations=counts.evaluations, cache_hits=counts.hits, cache_misses=counts.misses,
-        cache_bytes=counts.bytes, storage=gram.storage, seconds=seconds, reason=reason,
-        largest_set=n_variables, fewest_active=gram.n,
+        cache_bytes=counts.bytes, fewest_active=gram.n, **own,
     )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from hinge.runtime.interrupt import Cancelled
 from hinge.settings import Settings
 from hinge.training.formulation import Formulation
 from hinge.training.held_out import held_out_decisions
-from hinge.training.machine import Machine, assemble, combined_report
+from hinge.training.machine import Machine, Machines, assemble, combined_report
 from hinge.training.tasks import Task
 from hinge.training.trainer import Trainer
 
@@ -34,7 +34,7 @@ class Fit:
     ----------
     formulation : Formulation
         What it was about, with the samples that counted.
-    machines : list of Machine
+    machines : sequence of Machine
         The machines.
     model : Model
         All of them together.
@@ -49,7 +49,7 @@ class Fit:
     """
 
     formulation: Formulation
-    machines: list[Machine]
+    machines: Sequence[Machine]
     model: Model
     report: Report
     notes: list[str]
@@ -93,7 +93,7 @@ class Course:
     def __post_init__(self) -> None:
         object.__setattr__(self, "tasks", self.formulation.tasks())
 
-    def machines(self, trainer: Trainer) -> list[Machine]:
+    def machines(self, trainer: Trainer) -> Machines:
         """Train all machines."""
         formulation, tasks = self.formulation, self.tasks
         n_runs = formulation.n_runs if self.probability else 1

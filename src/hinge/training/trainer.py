@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import cast
 
 import numpy as np
 
-from hinge.arrays import Index, Vector
+from hinge.arrays import Vector
 from hinge.kernel.gram import Gram
 from hinge.kernel.rows import Counts
 from hinge.report import MESSAGES, Solution, Status
@@ -26,10 +25,10 @@ from hinge.solvers.active_set.polish import polish
 from hinge.solvers.exactness import is_within
 from hinge.solvers.hard_margin import is_unbounded
 from hinge.solvers.many import Parts
-from hinge.solvers.one_pass import fits_one_pass
+from hinge.solvers.one_pass import Bars, fits_one_pass, writable
 from hinge.solvers.recording import Recorder
 from hinge.trace import Tracing
-from hinge.training.machine import Absent, Machine, machine_of
+from hinge.training.machine import Absent, Machine, Machines, machine_of
 from hinge.training.pair_grams import PairGrams
 from hinge.training.progress import Watch
 from hinge.training.tasks import Task, Tasks, sizes_of
@@ -66,7 +65,7 @@ class Sharing:
     polishing: float = 1e6
     tries: int = 3
     most_together: int = 2000
-    chunk_seconds: float = 0.01
+    chunk_seconds: float = 0.002
 
 
 class Trainer:
@@ -128,7 +127,7 @@ class Trainer:
                 if pressed():
                     raise
 
-    def train(self, tasks: Sequence[Task], first: int = 0) -> list[Machine]:
+    def train(self, tasks: Sequence[Task], first: int = 0) -> Machines:
         """Train a machine for every task.
 
         Parameters
@@ -140,14 +139,12 @@ class Trainer:
 
         Returns
         -------
-        list of Machine
+        Machines
             In the order of the tasks. Those that were not begun when the fit had to stop are where they would have
             started; the first one is always begun.
         """
-        if not tasks:
-            return []
         watch, begun = self.watch, iter([True])  # the first one is always begun
-        machines: list[Machine | None] = [None] * len(tasks)
+        machines = Machines(len(tasks))
 
         def is_cancelled() -> bool:
             return not next(begun, False) and (watch.is_stopped or requested())
@@ -157,13 +154,14 @@ class Trainer:
                 starts = self._train_together(tasks, machines, is_cancelled)
                 self._train_each(tasks, first, machines, starts, is_cancelled)
             scope.is_answered = is_stopped = watch.is_stopped
-            if all(machines):
-                return cast(list[Machine], machines)
-            absent = Absent(tasks, self.gram)
-            return [machine or absent.machine(number, is_stopped) for number, machine in enumerate(machines)]
+            if len(missing := machines.missing()):
+                absent = Absent(tasks, self.gram)
+                for number in missing.tolist():
+                    machines[number] = absent.machine(number, is_stopped)
+            return machines
 
     def _train_together(
-        self, tasks: Sequence[Task], machines: list[Machine | None], is_cancelled: Callable[[], bool]
+        self, tasks: Sequence[Task], machines: Machines, is_cancelled: Callable[[], bool]
     ) -> dict[int, Vector]:
         """Train all small machines on one matrix in a compiled loop; return where those ended that it left."""
         gram, settings, starts = self.gram, self.settings, {}
@@ -174,48 +172,43 @@ class Trainer:
         sizes, most = sizes_of(tasks), self.sharing.most_together
         order = np.argsort(-sizes, kind="stable")
         order = order[sizes[order] <= min(settings.sizes.one_pass, settings.sizes.one_set)]
-        team = Team(gram.team.size)
-        team.cancelled = is_cancelled
         for first in range(0, len(order), most):
             numbers = order[first : first + most]
             samples, problem = tasks.make_together(numbers)
             if is_unbounded(problem):
                 return {}
-            parts = Parts.of(sizes[numbers], samples, problem)
-            self._solve_parts(parts, numbers, machines, team)
+            parts = Parts.of(sizes[numbers], samples, problem, gram)
+            try:
+                self._solve_parts(parts, is_cancelled)
+            finally:
+                machines.add(parts, numbers)
             for place in np.flatnonzero(~parts.is_certified).tolist():
                 if parts.is_tried(place):
                     starts[int(numbers[place])] = parts.beta[parts.part(place)]
         return starts
 
-    def _solve_parts(self, parts: Parts, numbers: Index, machines: list[Machine | None], team: Team) -> None:
-        """Solve problems that are laid out together, and put what is certified among the machines."""
-        gram, tol, samples = self.gram, self.settings.tol, parts.layout.samples
-        spent = np.cumsum(parts.seconds())
+    def _solve_parts(self, parts: Parts, is_cancelled: Callable[[], bool]) -> None:
+        """Solve problems that are laid out together."""
+        kernel, bars, tol = writable(self.gram), Bars(*self.gram.error_terms()), self.settings.tol
+        spent = np.cumsum(parts.guessed_seconds())
         chunks = np.split(np.arange(len(spent)), np.flatnonzero(np.diff(spent // self.sharing.chunk_seconds)) + 1)
 
         def run(start: int, stop: int) -> None:
             for chunk in chunks[start:stop]:
-                begun = clock.now()
-                parts.solve(chunk, gram, tol)
-                seconds = (clock.now() - begun) / len(chunk)
-                for place in chunk[parts.is_certified[chunk]].tolist():
-                    solution = parts.solution(place, gram, seconds)
-                    task = Task(samples[parts.part(place)], parts.problem_of(place))
-                    machines[numbers[place]] = machine_of(task, solution)
+                parts.solve(chunk, kernel, bars, tol)
 
-        team.share(len(chunks), 1, run, float(spent[-1]))
+        self.gram.team.share(len(chunks), 1, run, float(spent[-1]), is_cancelled)
 
     def _train_each(
         self,
         tasks: Sequence[Task],
         first: int,
-        machines: list[Machine | None],
+        machines: Machines,
         starts: dict[int, Vector],
         is_cancelled: Callable[[], bool],
     ) -> None:
         """Train the machines that are not there yet, side by side."""
-        left = np.flatnonzero([machine is None for machine in machines])
+        left = machines.missing()
         if not len(left):
             return
         sizes = sizes_of(tasks)[left]
@@ -231,10 +224,8 @@ class Trainer:
         if len(order) == 1:
             run(0, 1)
             return
-        team = Team(n_workers)
-        team.cancelled = is_cancelled
         with blas_on_one_thread():
-            team.share(len(order), 1, run)
+            Team(n_workers).share(len(order), 1, run, cancelled=is_cancelled)
 
     def _trainer_of(
         self, tasks: Sequence[Task], first: int, n_workers: int, starts: dict[int, Vector]
