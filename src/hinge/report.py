@@ -151,6 +151,19 @@ class Report:
         """Whether the answer is within the tolerance asked for."""
         return self.status is Status.CONVERGED
 
+    def after(self, earlier: Report) -> Report:
+        """Return the report of two runs, where this one went on from the end of an earlier one."""
+        trace = self.trace
+        if trace is not None and earlier.trace is not None:
+            trace = earlier.trace.followed_by(trace.shifted(earlier.seconds, earlier.iterations))
+        return replace(
+            self,
+            iterations=earlier.iterations + self.iterations,
+            outer_steps=earlier.outer_steps + self.outer_steps,
+            seconds=earlier.seconds + self.seconds,
+            trace=trace,
+        )
+
     def as_dict(self) -> dict[str, Any]:
         """Return the figures as a plain dictionary, ready for JSON."""
         figures = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "trace"}

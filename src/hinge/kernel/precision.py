@@ -52,7 +52,7 @@ def choose_precision(
         # The values of a matrix are there; those of a function come in double precision.
         auto = _by_values(diagonal) if samples.matrix is None else samples.matrix.dtype
         return PrecisionChoice(auto if wish == "auto" else _dtype(wish), kernel.statistic)
-    fits = _fits_single(samples, kernel, _largest_norm(samples), float(np.abs(diagonal).max(initial=0.0)))
+    fits = _fits_single(samples, kernel, samples.largest_norm, float(np.abs(diagonal).max(initial=0.0)))
     if wish == "single" and not fits:
         raise ValueError(
             "precision='single' cannot hold these features, their squares, or the kernel's parameters and values; "
@@ -87,7 +87,7 @@ def error_in_single(
         An error for each line of ``coefficients``; infinite where numbers on the way do not fit float32.
     """
     norms = _norms(vectors, np.float64)
-    furthest = float(np.sqrt(_largest_norm(queries)))
+    furthest = float(np.sqrt(queries.largest_norm))
     values, terms = np.ones(vectors.n), rounding_terms(vectors, kernel)
     if not kernel.decays:
         with np.errstate(over="ignore"):
@@ -129,10 +129,6 @@ def _holds(size: float) -> bool:
 
 def _norms(samples: Samples, dtype: Any) -> NDArray[np.float64]:
     return samples.squared_norms(dtype).astype(np.float64, copy=False)
-
-
-def _largest_norm(samples: Samples) -> float:
-    return float(samples.squared_norms(np.float64).max(initial=0.0))
 
 
 def _smallest_norm(samples: Samples, kernel: Kernel) -> float:

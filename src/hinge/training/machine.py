@@ -106,23 +106,29 @@ class Machines(Sequence[Machine]):
     def __init__(self, count: int) -> None:
         self._made: list[Machine | None] = [None] * count
         self._batches: list[tuple[Parts, Index]] = []
-        self._batch_of = np.full(count, -1)  # of what was trained in a loop: which loop, and where in it
-        self._place_of = np.zeros(count, np.int64)
-        self._intercepts = np.zeros(count)
-        self._figures = np.zeros((count, len(Parts.columns)))
+
+    @property
+    def has_batches(self) -> bool:
+        """Whether some of them were trained in a loop."""
+        return bool(self._batches)
 
     def add(self, parts: Parts, numbers: Index) -> None:
         """Take over the problems ``numbers``, as far as they are solved."""
+        count = len(self)
+        if not self._batches:
+            self._batch_of = np.full(count, -1)  # of what was trained in a loop: which loop, and where in it
+            self._place_of = np.zeros(count, np.int64)
+            self._intercepts = np.zeros(count)
+            self._figures = np.zeros((count, len(Parts.columns)))
         places = np.flatnonzero(parts.is_certified)
         mine = numbers[places]
         self._batch_of[mine], self._place_of[mine] = len(self._batches), places
         self._intercepts[mine], self._figures[mine] = parts.intercepts()[places], parts.figures()[places]
         self._batches.append((parts, numbers))
 
-    def missing(self) -> Index:
+    def missing(self) -> list[int]:
         """Return the numbers of the machines that are not there yet."""
-        left = np.flatnonzero(self._batch_of < 0)
-        return left[[self._made[number] is None for number in left.tolist()]] if len(left) else left
+        return [number for number in self._others() if self._made[number] is None]
 
     def __len__(self) -> int:
         return len(self._made)
@@ -142,11 +148,11 @@ class Machines(Sequence[Machine]):
         return machine
 
     def __setitem__(self, number: int, machine: Machine | None) -> None:
-        self._made[number], self._batch_of[number] = machine, -1
+        self._made[number] = machine
 
-    def _others(self) -> list[int]:
-        """Numbers of the machines that were trained one by one."""
-        return np.flatnonzero(self._batch_of < 0).tolist()
+    def _others(self) -> Sequence[int]:
+        """Numbers of the machines that are trained one by one."""
+        return np.flatnonzero(self._batch_of < 0).tolist() if self._batches else range(len(self))
 
     def intercepts(self) -> Vector:
         """Return the intercept of every machine."""
@@ -172,8 +178,7 @@ class Machines(Sequence[Machine]):
         others: list[Report | None] = [None] * len(self)
         for number in self._others():
             others[number] = self[number].solution.report
-        shared = self._batches[0][0].shared_report if self._batches else None
-        return Ledger(others, shared, Parts.columns, self._figures)
+        return Ledger(others, self._batches[0][0].shared_report, Parts.columns, self._figures)
 
 
 class Absent:
@@ -246,7 +251,7 @@ def assemble(
     else:
         coefficients = sp.csr_array((values, (number, column[samples])), shape=shape)
     vectors = np.empty((len(used), 0)) if kernel.is_precomputed else X[used]
-    if isinstance(machines, Machines):
+    if isinstance(machines, Machines) and machines.has_batches:
         intercepts = machines.intercepts()
     else:
         intercepts = np.array([machine.intercept for machine in machines])
@@ -263,7 +268,7 @@ def coefficient_rows(machines: Sequence[Machine], n: int) -> Vector:
 
 def _coefficients(machines: Sequence[Machine]) -> tuple[Index, Index, Vector]:
     """Return all coefficients that are not zero: the number of the machine, the sample, the value."""
-    if isinstance(machines, Machines):
+    if isinstance(machines, Machines) and machines.has_batches:
         return machines.coefficients()
     values = np.concatenate([machine.coefficients for machine in machines])
     samples = np.concatenate([machine.samples for machine in machines])
@@ -274,7 +279,7 @@ def _coefficients(machines: Sequence[Machine]) -> tuple[Index, Index, Vector]:
 
 def ledger_of(machines: Sequence[Machine]) -> Ledger:
     """Return the reports of all machines."""
-    if isinstance(machines, Machines):
+    if isinstance(machines, Machines) and machines.has_batches:
         return machines.ledger()
     return Ledger([machine.solution.report for machine in machines])
 

@@ -15,8 +15,7 @@ import numpy as np
 from hinge.arrays import Vector
 from hinge.kernel.gram import Gram
 from hinge.kernel.rows import Counts
-from hinge.report import MESSAGES, Solution, Status
-from hinge.runtime import clock
+from hinge.report import MESSAGES, Report, Solution, Status
 from hinge.runtime.interrupt import Cancelled, catching, pressed, requested
 from hinge.runtime.threads import Team, blas_on_one_thread
 from hinge.settings import Progress, Settings
@@ -127,7 +126,7 @@ class Trainer:
                 if pressed():
                     raise
 
-    def train(self, tasks: Sequence[Task], first: int = 0) -> Machines:
+    def train(self, tasks: Sequence[Task], first: int = 0) -> Sequence[Machine]:
         """Train a machine for every task.
 
         Parameters
@@ -139,7 +138,7 @@ class Trainer:
 
         Returns
         -------
-        Machines
+        sequence of Machine
             In the order of the tasks. Those that were not begun when the fit had to stop are where they would have
             started; the first one is always begun.
         """
@@ -154,9 +153,9 @@ class Trainer:
                 starts = self._train_together(tasks, machines, is_cancelled)
                 self._train_each(tasks, first, machines, starts, is_cancelled)
             scope.is_answered = is_stopped = watch.is_stopped
-            if len(missing := machines.missing()):
+            if missing := machines.missing():
                 absent = Absent(tasks, self.gram)
-                for number in missing.tolist():
+                for number in missing:
                     machines[number] = absent.machine(number, is_stopped)
             return machines
 
@@ -208,7 +207,7 @@ class Trainer:
         is_cancelled: Callable[[], bool],
     ) -> None:
         """Train the machines that are not there yet, side by side."""
-        left = machines.missing()
+        left = np.array(machines.missing(), np.int64)
         if not len(left):
             return
         sizes = sizes_of(tasks)[left]
@@ -261,19 +260,12 @@ class Trainer:
         return replace(self.settings, callback=listen, time_limit=None, start=task.start)
 
     def _solve(self, task: Task, gram: Gram, settings: Settings, n_tasks: int) -> Solution:
-        begun, iterations, outer_steps, trace = clock.now(), 0, 0, None
+        before: Report | None = None
         for _ in range(self.sharing.tries):
             solution = solve(task.problem, gram, settings)
-            iterations += solution.report.iterations
-            outer_steps += solution.report.outer_steps
-            seconds = clock.now() - begun
-            report = replace(solution.report, iterations=iterations, outer_steps=outer_steps, seconds=seconds)
-            if report.trace is not None:
-                own = solution.report
-                late = report.trace.shifted(seconds - own.seconds, iterations - own.iterations)
-                trace = late if trace is None else trace.followed_by(late)
-                report = replace(report, trace=trace)
-            solution = replace(solution, report=report)
+            if before is not None:
+                solution = replace(solution, report=solution.report.after(before))
+            report = before = solution.report
             if not report.converged:
                 return solution
             try:
