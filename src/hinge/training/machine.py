@@ -63,7 +63,7 @@ def machine_of(task: Task, solution: Solution) -> Machine:
     problem = task.problem
     coefficients = problem.coefficients(solution.beta)
     multipliers = solution.multipliers
-    intercept = float(multipliers.mean()) if len(multipliers) else 0.0
+    intercept = float(sum(multipliers.tolist()) / len(multipliers)) if len(multipliers) else 0.0
     decisions = (problem.v - solution.residual)[: problem.n_samples] + intercept
     if task.divide:
         # Decision values at the two margins are +1 and -1. A margin of zero width cannot be scaled to that.
@@ -270,11 +270,15 @@ def _coefficients(machines: Sequence[Machine]) -> tuple[Index, Index, Vector]:
     """Return all coefficients that are not zero: the number of the machine, the sample, the value."""
     if isinstance(machines, Machines) and machines.has_batches:
         return machines.coefficients()
+    if len(machines) == 1:
+        (machine,) = machines
+        support = machine.coefficients.nonzero()[0]
+        return np.zeros(len(support), np.int64), machine.samples[support], machine.coefficients[support]
     values = np.concatenate([machine.coefficients for machine in machines])
     samples = np.concatenate([machine.samples for machine in machines])
     number = np.repeat(np.arange(len(machines)), [len(machine.samples) for machine in machines])
-    support = values != 0
-    return number[support], samples[support], values[support]
+    is_support = values != 0
+    return number[is_support], samples[is_support], values[is_support]
 
 
 def ledger_of(machines: Sequence[Machine]) -> Ledger:

@@ -157,7 +157,7 @@ class Trainer:
                 absent = Absent(tasks, self.gram)
                 for number in missing:
                     machines[number] = absent.machine(number, is_stopped)
-            return machines
+            return machines if machines.has_batches else machines[:]
 
     def _train_together(
         self, tasks: Sequence[Task], machines: Machines, is_cancelled: Callable[[], bool]
@@ -207,22 +207,22 @@ class Trainer:
         is_cancelled: Callable[[], bool],
     ) -> None:
         """Train the machines that are not there yet, side by side."""
-        left = np.array(machines.missing(), np.int64)
-        if not len(left):
+        left = machines.missing()
+        if not left:
+            return
+        if len(left) == 1:
+            machines[left[0]] = self._trainer_of(tasks, first, 1, starts)(left[0])
             return
         sizes = sizes_of(tasks)[left]
-        is_quick = len(left) > 1 and sizes.mean() < self.sharing.worth_a_thread
+        is_quick = sizes.mean() < self.sharing.worth_a_thread
         n_workers = 1 if is_quick else min(self.gram.team.size, len(left))
         train_one = self._trainer_of(tasks, first, n_workers, starts)
-        order = left[np.argsort(-sizes, kind="stable")]
+        order = [left[k] for k in np.argsort(-sizes, kind="stable")]
 
         def run(start: int, stop: int) -> None:
-            for number in order[start:stop].tolist():
+            for number in order[start:stop]:
                 machines[number] = train_one(number)
 
-        if len(order) == 1:
-            run(0, 1)
-            return
         with blas_on_one_thread():
             Team(n_workers).share(len(order), 1, run, cancelled=is_cancelled)
 
@@ -232,9 +232,10 @@ class Trainer:
         """Return what trains the task of a number, on one of several threads; None where it had to stop."""
         gram, watch = self.gram, self.watch
         one_set = self.settings.sizes.one_set
-        sizes = sizes_of(tasks)
-        largest = int(sizes[sizes <= one_set].max(initial=0)) if len(tasks) > 1 else 0
-        pairs = PairGrams(gram, largest, n_workers)
+        pairs: PairGrams | None = None
+        if len(tasks) > 1:
+            sizes = sizes_of(tasks)
+            pairs = PairGrams(gram, int(sizes[sizes <= one_set].max(initial=0)), n_workers)
 
         def train_one(number: int) -> Machine | None:
             task = tasks[number]
@@ -242,7 +243,8 @@ class Trainer:
                 task = replace(task, start=starts[number])
             watch.begin(first + number)
             try:
-                part = pairs.gram_of(task.samples, task.split) or _part_of(gram, task, n_workers, one_set)
+                part = pairs.gram_of(task.samples, task.split) if pairs is not None else None
+                part = part or _part_of(gram, task, n_workers, one_set)
             except Cancelled:
                 return None
             solution = self._solve(task, part, self._settings_of(first + number, task), len(tasks))
