@@ -21,6 +21,9 @@ from hinge.kernel.kernels import Kernel
 # Between these two, products and squares of what float32 holds neither overflow nor lose digits.
 _SMALLEST_IN_SINGLE, _LARGEST_IN_SINGLE = 1e-25, 1e30
 
+# The smallest number with all its digits in single precision, and the distance of one from the next number.
+_SINGLE_TINY, _SINGLE_EPS = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).eps)
+
 # What rounds once however the samples are compared: the exponential, the product with a coefficient, the sum.
 _OTHER_ROUNDINGS = 4.0
 
@@ -118,8 +121,8 @@ def _fits_single(samples: Samples, kernel: Kernel, largest_norm: float, largest_
     if not kernel.uses:
         return True
     # Squares below the smallest number are lost, of every feature.
-    lost = kernel.gamma * samples.n_features * float(np.finfo(np.float32).tiny)
-    is_lost = lost > float(np.finfo(np.float32).eps)
+    lost = kernel.gamma * samples.n_features * _SINGLE_TINY
+    is_lost = lost > _SINGLE_EPS
     return _holds(kernel.gamma) and not is_lost and abs(kernel.coef0) <= _LARGEST_IN_SINGLE
 
 

@@ -68,6 +68,8 @@ class TrainingData:
 
     def sizes(self, duels: Sequence[Duel]) -> Index:
         """Return how many samples take part in each duel."""
+        if len(self.classes[0]) == 2:
+            return np.full(len(duels), len(self.places))
         counts = np.bincount(self.classes[1])
         sides = np.fromiter(chain.from_iterable(duels), np.int64, 2 * len(duels)).reshape(-1, 2)
         return np.where(sides[:, 1] == REST, counts.sum(), counts[sides[:, 0]] + counts[sides[:, 1]])
