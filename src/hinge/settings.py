@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from math import isfinite
 from typing import Any, Literal, get_args
-
-import numpy as np
 
 from hinge.trace import Tracing
 
@@ -219,7 +218,7 @@ class Settings:
                 raise ValueError(f"unknown {name} {getattr(self, name)!r}; known are {known}")
         for name in ("tol", "gap_tol", "max_iter", "time_limit"):
             value = getattr(self, name)
-            if value is not None and not (np.isfinite(value) and value > 0):
+            if value is not None and not (isfinite(value) and value > 0):
                 raise ValueError(f"{name} must be a positive number, got {value}")
 
     def gap_suffices(self, report: Any) -> bool:

@@ -26,6 +26,7 @@ from hinge.runtime.threads import blas_on_one_thread
 from hinge.training.course import Course, Fit, Past
 from hinge.training.data import TrainingData
 from hinge.training.formulation import Formulation
+from hinge.training.machine import ledger_of
 from hinge.training.progress import CallbackListener, Listener, TaskListener, Watch, verbose_listener
 from hinge.training.trainer import Sharing, Trainer
 
@@ -96,7 +97,7 @@ class Trainable(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def _publish(self, fit: Fit) -> None:
         """Set all attributes."""
         self._model = fit.model
-        self._reports = tuple(machine.solution.report for machine in fit.machines)
+        self._ledger = ledger_of(fit.machines)
         self.report_ = fit.report
         self.fit_status_ = 0 if fit.report.converged else 1
         self._past = Past.of(fit) if self.warm_start else None
@@ -104,9 +105,9 @@ class Trainable(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def reports_(self) -> Reports:
         """The report of every machine; ``reports_.names`` says which classes it tells apart."""
-        if "_reports" not in vars(self):
+        if "_ledger" not in vars(self):
             raise AttributeError(f"this {type(self).__name__} is not fitted yet; reports_ exists after fit")
-        return Reports(self._reports, getattr(self, "classes_", ()), getattr(self, "multi_class", "ovo"))
+        return Reports(self._ledger, getattr(self, "classes_", ()), getattr(self, "multi_class", "ovo"))
 
     # ------------------------------------------------------------------ fitting
 

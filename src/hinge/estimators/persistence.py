@@ -11,11 +11,11 @@ from hinge.estimators.regression import SVR, NuSVR
 from hinge.estimators.svc import SVC
 from hinge.kernel.kernels import KERNELS, kind_of
 from hinge.model import Model
-from hinge.report import Report
+from hinge.report import Ledger, Report
 from hinge.training.course import Past
 
 _ESTIMATORS = (SVC, NuSVC, SVR, NuSVR, OneClassSVM, LinearSVC, LinearSVR)
-_PARTS = (Model, Report, Past, *(kind_of(name) for name in KERNELS))
+_PARTS = (Model, Ledger, Report, Past, *(kind_of(name) for name in KERNELS))
 
 # skops asks about these for scikit-learn's own machines, too, where the data was sparse.
 _CONTAINERS = (sp.csr_matrix, sp.csr_array)

@@ -11,8 +11,8 @@ compiled and of the same code from the disk differed in their last bits now and 
 the same bits.
 
 A function is small: LLVM takes much longer for one large function than for the same code in several, so that parts
-stay apart unless they belong into a hot loop. And it makes few things: a NamedTuple is passed to compiled code array
-by array, an array that is made there brings a dozen functions of Numba with it.
+stay apart unless they belong into a hot loop. And it makes few things: a NamedTuple is passed to compiled code
+array by array, an array that is made there brings a dozen functions of Numba with it.
 """
 
 from __future__ import annotations

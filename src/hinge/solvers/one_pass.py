@@ -44,6 +44,11 @@ _DIAGONAL, _SIZES, _ERROR, _ABOVE, _BELOW, _N_LINES = range(6)
 #: Places of what a pass tells of its point.
 ITERATIONS, TURNS, VIOLATION, ROUNDING, OBJECTIVE, GAP, N_SUPPORT, N_BOUNDED, N_FIGURES = range(9)
 
+#: What a report calls them.
+FIGURE_NAMES = (
+    "iterations", "outer_steps", "violation", "rounding", "objective", "gap", "n_support", "n_bounded",
+)  # fmt: skip
+
 
 class Bars(NamedTuple):
     """What bounds the rounding error of kernel values and their sums, for compiled code.
@@ -164,7 +169,8 @@ def solve_in_one_pass(
         return None
     begin, is_certified = beta.copy(), np.zeros(1, dtype=bool)
     layout = Layout.of(np.array([0, len(beta)]), np.empty(0, np.int64), problem, beta)
-    solve_parts(gram, np.zeros(1, np.int64), layout, settings.tol, is_certified)
+    bars = Bars(*gram.error_terms())
+    solve_parts(writable(gram), bars, np.zeros(1, np.int64), layout, settings.tol, is_certified)
     residual, levels, figures = layout.point.residual, layout.account.levels[0], layout.account.figures[0]
     run.count(int(figures[ITERATIONS]), 0.0)
     if not is_certified[0]:
@@ -175,15 +181,17 @@ def solve_in_one_pass(
     return Solution(beta, residual, levels[: problem.n_groups], report)
 
 
-def solve_parts(gram: Gram, chosen: Index, layout: Layout, tol: float, is_certified: NDArray[np.bool_]) -> None:
-    """Solve the problems ``chosen``, on this thread."""
+def solve_parts(
+    kernel: Floats, bars: Bars, chosen: Index, layout: Layout, tol: float, is_certified: NDArray[np.bool_]
+) -> None:
+    """Solve the problems ``chosen`` on the kernel matrix of all samples, on this thread."""
     n_groups, is_whole = layout.point.n_groups, not len(layout.samples)
     largest = int((layout.offsets[chosen + 1] - layout.offsets[chosen]).max())
     space, memory = Space.of(largest, n_groups), np.empty(0 if is_whole else largest * largest)
-    _solve_parts(_writable(gram), memory, chosen, layout, Bars(*gram.error_terms()), space, tol, is_certified)
+    _solve_parts(kernel, memory, chosen, layout, bars, space, tol, is_certified)
 
 
-def _writable(gram: Gram) -> Floats:
+def writable(gram: Gram) -> Floats:
     """Return the matrix in the one form that the pass is compiled for."""
     matrix = gram.matrix
     assert matrix is not None
@@ -193,16 +201,22 @@ def _writable(gram: Gram) -> Floats:
 
 def report_of(figures: Vector, n_variables: int, gram: Gram, reason: str, seconds: float) -> Report:
     """Return the report of a certified pass."""
-    counts = gram.counts
-    return Report(
-        Status.CONVERGED, solver="block", rule="second_order",
+    return shared_report(
+        gram, reason, seconds=seconds, largest_set=n_variables,
         iterations=int(figures[ITERATIONS]), outer_steps=int(figures[TURNS]),
         violation=float(figures[VIOLATION]), rounding=float(figures[ROUNDING]),
         objective=float(figures[OBJECTIVE]), gap=float(figures[GAP]),
         n_support=int(figures[N_SUPPORT]), n_bounded=int(figures[N_BOUNDED]),
+    )  # fmt: skip
+
+
+def shared_report(gram: Gram, reason: str, **own: Any) -> Report:
+    """Return what certified passes on one Gram matrix have in common in their reports, and what is their own."""
+    counts = gram.counts
+    return Report(
+        Status.CONVERGED, solver="block", rule="second_order", storage=gram.storage, reason=reason,
         kernel_evaluations=counts.evaluations, cache_hits=counts.hits, cache_misses=counts.misses,
-        cache_bytes=counts.bytes, storage=gram.storage, seconds=seconds, reason=reason,
-        largest_set=n_variables, fewest_active=gram.n,
+        cache_bytes=counts.bytes, fewest_active=gram.n, **own,
     )  # fmt: skip
 
 

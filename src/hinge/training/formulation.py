@@ -130,7 +130,7 @@ class Classification(Formulation):
     def _together(self, numbers: Index) -> tuple[Index, DualProblem]:
         """Return the samples of some tasks, one after the other, and the problem of all their variables."""
         duels = [self._duels[k] for k in numbers.tolist()]
-        members = np.concatenate([self.data.members(duel) for duel in duels])
+        members = self.data.members(*duels)
         positive = np.fromiter((duel.positive for duel in duels), np.int64, len(duels))
         codes = self.strata[members]
         signs = np.where(codes == np.repeat(positive, self.data.sizes(duels)), 1.0, -1.0)
