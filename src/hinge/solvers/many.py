@@ -1,4 +1,8 @@
-"""Many small problems on one kernel matrix, in one compiled loop: the pairs of classes of a fit."""
+"""Many small problems in one compiled loop: the pairs of classes of a fit, or those of many fits.
+
+The kernel matrices of several sets of n samples lie one below the other. A sample is known by its row, and its
+column is that number modulo n; where there is but one matrix both are the same.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hinge.arrays import Index, Vector
+from hinge.arrays import Floats, Index, Vector
 from hinge.dual.problem import DualProblem
 from hinge.kernel.gram import Gram
 from hinge.report import Solution
 from hinge.runtime.jit import compiled
-from hinge.solvers.one_pass import N_FIGURES, TURNS, Account, Bars, one_pass, report_of, writable
+from hinge.solvers.one_pass import N_FIGURES, TURNS, Account, Bars, one_pass, report_of
 from hinge.solvers.pairs.step import Point
 
 # What a problem takes beside its steps, and its steps for each pair of variables: in seconds, roughly.
@@ -28,7 +32,7 @@ class Layout(NamedTuple):
     offsets : int64 array of shape (n_problems + 1,)
         Where each problem begins.
     samples : int64 array
-        The sample of every variable.
+        The row of every variable's sample.
     v, sums : arrays
         Linear part of all variables, and the sums, which are those of every problem.
     point : Point
@@ -47,7 +51,7 @@ class Layout(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Problems that share a kernel matrix, laid out one after the other, and what became of them.
+    """Problems on one kernel matrix or several, laid out one after the other, and what became of them.
 
     Attributes
     ----------
@@ -84,10 +88,9 @@ class Parts:
         sizes = np.diff(self.layout.offsets)
         return _SECONDS_EACH + _SECONDS_PER_PAIR * sizes.astype(np.float64) ** 2
 
-    def solve(self, chosen: Index, gram: Gram, tol: float) -> None:
-        """Solve the problems ``chosen``, on this thread."""
-        bars = Bars(*gram.error_terms())
-        _solve_parts(writable(gram), chosen, self.layout, bars, tol, self.is_certified)
+    def solve(self, chosen: Index, matrices: Floats, bars: Bars, tol: float) -> None:
+        """Solve the problems ``chosen``, on this thread; ``matrices`` are in C order, one below the other."""
+        _solve_parts(matrices, chosen, self.layout, bars, tol, self.is_certified)
 
     def part(self, number: int) -> slice:
         """Return where the variables of a problem are."""
@@ -114,23 +117,24 @@ class Parts:
 
 
 @compiled
-def _solve_parts(whole: Any, chosen: Any, layout: Layout, bars: Bars, tol: float, is_certified: Any) -> None:
-    """Solve the problems ``chosen`` by `one_pass`, each on its part of the kernel matrix."""
+def _solve_parts(matrices: Any, chosen: Any, layout: Layout, bars: Bars, tol: float, is_certified: Any) -> None:
+    """Solve the problems ``chosen`` by `one_pass`, each on its part of its kernel matrix."""
     offsets, samples, v, sums, point, account = layout
     beta, residual, lo, hi, group, n_groups = point
     largest = 0
     for p in chosen:
         largest = max(largest, offsets[p + 1] - offsets[p])
-    memory, sizes = np.empty(largest * largest), np.empty(largest)
+    memory, sizes, columns = np.empty(largest * largest), np.empty(largest), np.empty(largest, np.int64)
     for p in chosen:
         first, last = offsets[p], offsets[p + 1]
         n, places = last - first, samples[first:last]
         kernel = memory[: n * n].reshape(n, n)
         for i in range(n):
-            row, target = whole[places[i]], kernel[i]
-            sizes[i] = bars.sizes[places[i]]
+            sizes[i], columns[i] = bars.sizes[places[i]], places[i] % matrices.shape[1]
+        for i in range(n):
+            row, target = matrices[places[i]], kernel[i]
             for j in range(n):
-                target[j] = row[places[j]]
+                target[j] = row[columns[j]]
         part = Point(
             beta[first:last], residual[first:last], lo[first:last], hi[first:last], group[first:last], n_groups
         )

@@ -74,8 +74,8 @@ class Account(NamedTuple):
     figures: Any
 
 
-def fits_one_pass(n_variables: int, gram: Gram, settings: Settings) -> bool:
-    """Whether a problem is one for the pass: small, its matrix at hand, and nobody watches or limits its steps."""
+def is_for_one_pass(n_variables: int, settings: Settings) -> bool:
+    """Whether a problem is small, and nobody watches or limits its steps."""
     sizes = settings.sizes
     return (
         n_variables <= min(sizes.one_pass, sizes.one_set)
@@ -83,9 +83,12 @@ def fits_one_pass(n_variables: int, gram: Gram, settings: Settings) -> bool:
         and settings.callback is None
         and settings.max_iter is None
         and settings.gap_tol is None
-        and gram.matrix is not None
-        and gram.precision == "double"
     )
+
+
+def fits_one_pass(n_variables: int, gram: Gram, settings: Settings) -> bool:
+    """Whether a problem is one for the pass, and its matrix at hand."""
+    return is_for_one_pass(n_variables, settings) and gram.matrix is not None and gram.precision == "double"
 
 
 def solve_in_one_pass(

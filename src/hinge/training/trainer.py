@@ -25,7 +25,7 @@ from hinge.solvers.active_set.polish import polish
 from hinge.solvers.exactness import is_within
 from hinge.solvers.hard_margin import is_unbounded
 from hinge.solvers.many import Parts
-from hinge.solvers.one_pass import fits_one_pass
+from hinge.solvers.one_pass import Bars, fits_one_pass, writable
 from hinge.training.machine import Absent, Machine, machine_of
 from hinge.training.pair_grams import PairGrams
 from hinge.training.progress import Watch
@@ -174,13 +174,14 @@ class Trainer:
         parts = Parts.of(sizes, samples, problem)
         spent = np.cumsum(parts.seconds()[order])
         chunks = np.split(order, np.flatnonzero(np.diff(spent // self.sharing.chunk_seconds)) + 1)
+        matrix, bars = writable(gram), Bars(*gram.error_terms())
         team = Team(gram.team.size)
         team.cancelled = is_cancelled
 
         def run(start: int, stop: int) -> None:
             for chunk in chunks[start:stop]:
                 begun = clock.now()
-                parts.solve(chunk, gram, settings.tol)
+                parts.solve(chunk, matrix, bars, settings.tol)
                 seconds = (clock.now() - begun) / len(chunk)
                 for number in chunk[parts.is_certified[chunk]].tolist():
                     here = parts.part(number)
