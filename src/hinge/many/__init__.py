@@ -1,4 +1,4 @@
-"""Very many small fits: searchlights, time points, whatever has thousands of problems of a hundred samples each."""
+"""Very many small fits: searchlights, time points, thousands of problems of a hundred samples each."""
 
 from hinge.many.evaluation import cross_validate_many, fit_many
 from hinge.many.results import ManyFits, ManyScores

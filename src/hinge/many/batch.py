@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge.arrays import Index, Vector
+from hinge.arrays import Floats, Index, Vector
 from hinge.data.dense import DenseSamples
 from hinge.data.products import dense_differences
 from hinge.data.samples import KINDS
@@ -102,7 +102,7 @@ class Batch:
         self._samples = DenseSamples(stack.X.reshape(count * n, n_features))
         self._kernel.check(self._samples)
         self._statistic = self._kernel.by_differences or self._kernel.statistic
-        self._norms = np.empty(0)
+        self._norms: Floats = np.empty(0)
         self._compared = self._compare()
         self._moments: tuple[Vector, Vector] | None = None
         self._last: Values | None = None

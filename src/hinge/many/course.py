@@ -49,7 +49,7 @@ class Sink(Protocol):
     """What is kept of fits. Every cell is told of once, from whatever thread."""
 
     def take_batch(
-        self, cells: Sequence[Cell], batch: Stack, stage: Stage, values: Values, solved: Solved
+        self, cells: Sequence[Cell], stack: Stack, stage: Stage, values: Values, solved: Solved
     ) -> None:
         """Keep what a batch came to; only of settled problems, whose cells these are."""
 

@@ -41,7 +41,7 @@ def cross_validate_many(
     """Cross-validate an estimator on every one of many small problems.
 
     The scores are those of scikit-learn's ``cross_val_score`` with the same estimator and folds. Problems with the
-    same y, as in a searchlight, are fitted by the hundred in compiled loops, on all cores; samples of a problem are
+    same y, as in a searchlight, are fitted by the dozen in compiled loops, on all cores; samples of a problem are
     compared once for all its folds and all values of C.
 
     Parameters
@@ -194,9 +194,16 @@ def fit_many(
         outcome = course.run(thread_count(n_jobs), tally)
     _tell_failures(outcome, given.count)
     weights = stacked(sink.weights) if machines[0].kernel == "linear" else None
-    arrays = stacked(sink.coefficients), stacked(sink.intercepts), weights, sink.gammas
-    ends = outcome.statuses[:, :, 0], outcome.violations[:, :, 0]
-    return ManyFits(*(_without_axis(values, C) for values in (*arrays, *ends)), outcome.errors, outcome.n_left)
+    return ManyFits(
+        coefficients=_without_axis(stacked(sink.coefficients), C),
+        intercepts=_without_axis(stacked(sink.intercepts), C),
+        weights=_without_axis(weights, C),
+        gammas=_without_axis(sink.gammas, C),
+        statuses=_without_axis(outcome.statuses[:, :, 0], C),
+        violations=_without_axis(outcome.violations[:, :, 0], C),
+        errors=outcome.errors,
+        n_left=outcome.n_left,
+    )
 
 
 def _machines(estimator: Any, C: Any) -> list[KernelMachine]:
@@ -249,8 +256,8 @@ def _tell_failures(outcome: Outcome, count: int) -> None:
     if outcome.errors:
         number, reason = min(outcome.errors.items())
         warnings.warn(
-            f"{len(outcome.errors)} of {count} problems failed, number {number} for one, in {reason}. The result's "
-            "`errors` has the reason of each.",
+            f"{len(outcome.errors)} of {count} problems failed, number {number} for one, in {reason}. "
+            "The result's `errors` has the reason of each.",
             FitFailedWarning,
             stacklevel=3,
         )

@@ -21,7 +21,7 @@ class ManyScores:
     scores : float64 array of shape (n_problems, n_folds) or (n_problems, n_C, n_folds)
         The score of every fold; `error_score` where its fit failed, NaN where a problem has fewer folds.
     statuses : array of str, of the same shape
-        How each fit ended, as `Status` has it; ``"failed"`` for one that raised an error, empty where there is none.
+        How each fit ended, as `Status` has it; ``"failed"`` for an error, empty where there is no fit.
     violations : float64 array of the same shape
         The violation that each fit ended with; NaN where there is none.
     errors : dict of int to str

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.utils.metaestimators import _safe_split
 
 from hinge.arrays import Vector
 from hinge.estimators.base import KernelMachine
@@ -61,8 +62,6 @@ class ScoreSink:
 
     def take_fit(self, cell: Cell, machine: KernelMachine, X: Any, y: Any, split: Split) -> None:
         """Score one fit."""
-        from sklearn.utils.metaestimators import _safe_split
-
         X_test, y_test = _safe_split(machine, X, y, split[1], split[0])
         scorer = self._scorer
         score = machine.score(X_test, y_test) if scorer is None else scorer(machine, X_test, y_test)  # type: ignore[attr-defined]
