@@ -11,6 +11,7 @@ FOLDER = Path(__file__).parent / "reference" / "generated"
 MODULES = {
     "hinge": "Estimators, solvers and certificates",
     "hinge.selection": "Choosing parameters",
+    "hinge.many": "Very many small fits",
     "hinge.io": "Files",
     "hinge.estimators": "Model files of estimators",
     "hinge.lab": "The laboratory",
