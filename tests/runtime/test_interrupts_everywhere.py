@@ -74,7 +74,7 @@ WORKS = """
 EXPECTED = {
     "predict": "stopped 5", "cross_validate": "stopped", "GridSearch": "stopped True True",
     "GridSearch alone": "stopped True True", "leave_one_out": "stopped", "path": "stopped",
-    "probability": "stopped 1", "classes": "stopped 1",
+    "many problems": "stopped", "probability": "stopped 1", "classes": "stopped 1",
 }  # fmt: skip
 
 

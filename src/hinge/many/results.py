@@ -33,6 +33,19 @@ class ManyScores:
         What ``decision_function`` answers for the same samples.
     n_left : int
         How many fits were left to the estimator itself, because the compiled loop did not settle them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hinge import SVC
+    >>> from hinge.many import cross_validate_many
+    >>> X, y = load_iris(return_X_y=True)
+    >>> found = cross_validate_many(SVC(), X, y, columns=[[0, 1], [2, 3]], cv=3, return_predictions=True)
+    >>> found.scores.round(2)
+    array([[0.78, 0.84, 0.78],
+           [0.98, 0.94, 0.94]])
+    >>> found.predictions.shape, bool(found.converged.all()), found.errors
+    ((2, 150), True, {})
     """
 
     scores: Vector
@@ -66,6 +79,16 @@ class ManyFits:
         γ of each machine's kernel; NaN for kernels without.
     statuses, violations, errors, n_left
         As in `ManyScores`. Coefficients and intercepts of problems that failed are NaN.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hinge import SVC
+    >>> from hinge.many import fit_many
+    >>> X, y = load_iris(return_X_y=True)
+    >>> fits = fit_many(SVC(kernel="linear"), X[:100], y[:100], columns=[[0, 1], [2, 3]])
+    >>> fits.weights.shape, fits.intercepts.shape, bool(fits.converged.all())
+    ((2, 1, 2), (2, 1), True)
     """
 
     coefficients: Vector
