@@ -1,4 +1,8 @@
-"""Many small problems on one kernel matrix, in one compiled loop: the pairs of classes of a fit."""
+"""Many small problems in one compiled loop: the pairs of classes of a fit, or those of many fits.
+
+The kernel matrices of several sets of n samples lie one below the other. A sample is known by its row, and its
+column is that number modulo n; where there is but one matrix both are the same.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ _SECONDS_EACH, _SECONDS_PER_PAIR = 1e-5, 1e-8
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Problems that share a kernel matrix, laid out one after the other, and what became of them.
+    """Problems on one kernel matrix or several, laid out one after the other, and what became of them.
 
     Attributes
     ----------
@@ -33,7 +37,7 @@ class Parts:
         Which problems are solved.
     seconds : array of shape (n_problems,)
         How long each took.
-    shared_report : Report
+    shared_report : Report or None
         What the reports of all that are solved have in common.
     """
 
@@ -41,18 +45,18 @@ class Parts:
     layout: Layout
     is_certified: NDArray[np.bool_]
     seconds: Vector
-    shared_report: Report
+    shared_report: Report | None
 
     #: What the reports of these problems differ in.
     columns: ClassVar[tuple[str, ...]] = (*FIGURE_NAMES, "seconds", "largest_set")
 
     @classmethod
-    def of(cls, sizes: Index, samples: Index, problem: DualProblem, gram: Gram) -> Parts:
-        """Lay out problems of so many variables each, each at its start."""
+    def of(cls, sizes: Index, samples: Index, problem: DualProblem, gram: Gram | None = None) -> Parts:
+        """Lay out problems of so many variables each, each at its start; their reports are about ``gram``."""
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         layout = Layout.of(offsets, samples, problem, problem.start.copy())
         reason = f"{int(sizes.max(initial=0))} variables at the most fit one working set"
-        count, shared = len(sizes), shared_report(gram, reason)
+        count, shared = len(sizes), None if gram is None else shared_report(gram, reason)
         return cls(problem, layout, np.zeros(count, dtype=bool), np.zeros(count), shared)
 
     @property
@@ -70,10 +74,10 @@ class Parts:
         """Guess how long each problem takes."""
         return _SECONDS_EACH + _SECONDS_PER_PAIR * self.sizes.astype(np.float64) ** 2
 
-    def solve(self, chosen: Index, kernel: Floats, bars: Bars, tol: float) -> None:
-        """Solve the problems ``chosen``, on this thread."""
+    def solve(self, chosen: Index, matrices: Floats, bars: Bars, tol: float) -> None:
+        """Solve the problems ``chosen``, on this thread; ``matrices`` are in C order, one below the other."""
         begun = clock.now()
-        solve_parts(kernel, bars, chosen, self.layout, tol, self.is_certified)
+        solve_parts(matrices, bars, chosen, self.layout, tol, self.is_certified)
         self.seconds[chosen] = (clock.now() - begun) / len(chosen)
 
     def part(self, number: int) -> slice:

@@ -91,7 +91,7 @@ class Layout(NamedTuple):
     offsets : int64 array of shape (n_problems + 1,)
         Where each problem begins.
     samples : int64 array
-        The sample of every variable; empty where there is one problem, on the whole matrix.
+        The row of every variable's sample; empty where there is one problem, on the whole matrix.
     v, sums : arrays
         Linear part of all variables, and the sums, which are those of every problem.
     point : Point
@@ -121,8 +121,8 @@ class Space(NamedTuple):
 
     Attributes
     ----------
-    slots : int64 array of shape (3, n_variables)
-        `Rows.slot_of`, `Rows.last_use` and `Rows.clock` of a whole matrix.
+    slots : int64 array of shape (4, n_variables)
+        `Rows.slot_of`, `Rows.last_use` and `Rows.clock` of a whole matrix; columns of samples.
     lines : float64 array of shape (_N_LINES, n_variables)
         Vectors.
     search, room : Search, Room
@@ -137,14 +137,14 @@ class Space(NamedTuple):
     @classmethod
     def of(cls, n_variables: int, n_groups: int) -> Space:
         """Make room for a problem of this size."""
-        slots, lines = np.zeros((3, n_variables), np.int64), np.empty((_N_LINES, n_variables))
+        slots, lines = np.zeros((4, n_variables), np.int64), np.empty((_N_LINES, n_variables))
         slots[0] = np.arange(n_variables)
         search = Search.of(n_variables, n_groups, np.float64, np.float64, looks_back=False)
         return cls(slots, lines, search, Room.of(n_variables, n_groups))
 
 
-def fits_one_pass(n_variables: int, gram: Gram, settings: Settings) -> bool:
-    """Whether a problem is one for the pass: small, its matrix at hand, and nobody watches or limits its steps."""
+def is_for_one_pass(n_variables: int, settings: Settings) -> bool:
+    """Whether a problem is small, and nobody watches or limits its steps."""
     sizes = settings.sizes
     return (
         n_variables <= min(sizes.one_pass, sizes.one_set)
@@ -153,9 +153,12 @@ def fits_one_pass(n_variables: int, gram: Gram, settings: Settings) -> bool:
         and settings.trace is None
         and settings.max_iter is None
         and settings.gap_tol is None
-        and gram.matrix is not None
-        and gram.precision == "double"
     )
+
+
+def fits_one_pass(n_variables: int, gram: Gram, settings: Settings) -> bool:
+    """Whether a problem is one for the pass, and its matrix at hand."""
+    return is_for_one_pass(n_variables, settings) and gram.matrix is not None and gram.precision == "double"
 
 
 def solve_in_one_pass(
@@ -232,7 +235,7 @@ def _solve_parts(
         if samples.shape[0] > 0:
             n = last - first
             kernel, sizes = memory[: n * n].reshape(n, n), space.lines[_SIZES][:n]
-            _gather(whole, bars.sizes, samples[first:last], kernel, sizes)
+            _gather(whole, bars.sizes, samples[first:last], kernel, sizes, space.slots[3])
         part = Point(
             beta[first:last], residual[first:last], lo[first:last], hi[first:last], group[first:last], n_groups
         )
@@ -243,12 +246,14 @@ def _solve_parts(
 
 
 @borrowing
-def _gather(whole: Any, all_sizes: Any, places: Any, kernel: Any, sizes: Any) -> None:
+def _gather(whole: Any, all_sizes: Any, places: Any, kernel: Any, sizes: Any, columns: Any) -> None:
+    """Copy the kernel values and sizes of samples, which are known by their rows, see `hinge.solvers.many`."""
+    for i in range(places.shape[0]):
+        sizes[i], columns[i] = all_sizes[places[i]], places[i] % whole.shape[1]
     for i in range(places.shape[0]):
         row, target = whole[places[i]], kernel[i]
-        sizes[i] = all_sizes[places[i]]
         for j in range(places.shape[0]):
-            target[j] = row[places[j]]
+            target[j] = row[columns[j]]
 
 
 @borrowing
