@@ -97,9 +97,9 @@ class LinearMachine(StandIn, Trainable):
         """Refuse what scikit-learn refuses, for the same reason."""
         if self.loss == self._plain_loss and self.dual is False:
             raise ValueError(
-                f"Unsupported set of arguments: The combination of loss='{self.loss}' is not supported when "
-                "dual=False: this loss has no smooth primal problem. Leave dual at its default; the answer is the "
-                "same"
+                f"Unsupported set of arguments: The combination of penalty='l2' and loss='{self.loss}' is not "
+                "supported when dual=False: this loss has no smooth primal problem. Leave dual at its default; the "
+                "answer is the same"
             )
 
     def _kernel_of(self, data: TrainingData) -> Kernel:
@@ -253,8 +253,9 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, LinearMachine):  # type:
     def _check_options(self) -> None:
         if self.penalty == "l1":
             raise ValueError(
-                "penalty='l1' is not supported: a machine with few weights has no dual problem of this kind. "
-                "sklearn.svm.LinearSVC has it, by LIBLINEAR"
+                f"Unsupported set of arguments: penalty='l1' (with loss='{self.loss}', dual={self.dual}): a machine "
+                "with few weights has no dual problem of the kind that Hinge solves. sklearn.svm.LinearSVC has it; "
+                "where hinge.patch() has put this class in its place, call hinge.unpatch() before it is imported"
             )
         if self.multi_class == "ovr":
             super()._check_options()
