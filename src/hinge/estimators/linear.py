@@ -98,8 +98,8 @@ class LinearMachine(StandIn, Trainable):
         if self.loss == self._plain_loss and self.dual is False:
             raise ValueError(
                 f"Unsupported set of arguments: The combination of penalty='l2' and loss='{self.loss}' is not "
-                "supported when dual=False: this loss has no smooth primal problem. Leave dual at its default; the "
-                "answer is the same"
+                "supported when dual=False: this loss has no smooth primal problem. Leave dual at its default; "
+                "the answer is the same"
             )
 
     def _kernel_of(self, data: TrainingData) -> Kernel:
@@ -253,9 +253,10 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, LinearMachine):  # type:
     def _check_options(self) -> None:
         if self.penalty == "l1":
             raise ValueError(
-                f"Unsupported set of arguments: penalty='l1' (with loss='{self.loss}', dual={self.dual}): a machine "
-                "with few weights has no dual problem of the kind that Hinge solves. sklearn.svm.LinearSVC has it; "
-                "where hinge.patch() has put this class in its place, call hinge.unpatch() before it is imported"
+                f"Unsupported set of arguments: penalty='l1' (with loss='{self.loss}', dual={self.dual}): a "
+                "machine with few weights has no dual problem of the kind that Hinge solves. "
+                "sklearn.svm.LinearSVC has it; where hinge.patch() has put this class in its place, call "
+                "hinge.unpatch() before it is imported"
             )
         if self.multi_class == "ovr":
             super()._check_options()
