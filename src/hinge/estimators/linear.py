@@ -17,6 +17,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from hinge.data.structure import canonical
 from hinge.dual.formulations import c_svc, epsilon_svr
 from hinge.estimators.documentation import documented
+from hinge.estimators.exchange import LinearExchange
 from hinge.estimators.fitting import Trainable
 from hinge.estimators.inputs import checked_weights, class_weights_of, thread_count
 from hinge.estimators.stand_in import StandIn
@@ -39,7 +40,7 @@ _NO_MATRIX = Sharing(most_samples=0)
 _NEGLIGIBLE_GAP = 1e-3
 
 
-class LinearMachine(StandIn, Trainable):
+class LinearMachine(StandIn, LinearExchange, Trainable):
     """Base of the linear machines."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
