@@ -14,6 +14,12 @@ from collections import Counter
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+
+def _tests(package: str, names: str) -> list[str]:
+    """Return the modules of a package's tests that mention a support vector machine."""
+    return [f"{package}.tests.test_{name}" for name in names.split()]
+
+
 # Name: distribution, and what pytest is given: the parts that come to a support vector machine; nothing
 # where the tests are not installed.
 SUITES = {
@@ -21,25 +27,67 @@ SUITES = {
     "sklearn.common": ("scikit-learn", ["sklearn.tests.test_common", "-k", "SVC or SVR or OneClassSVM"]),
     "sklearn.multiclass": ("scikit-learn", ["sklearn.tests.test_multiclass", "sklearn.tests.test_multioutput"]),
     "sklearn.calibration": ("scikit-learn", ["sklearn.tests.test_calibration"]),
-    "sklearn.model_selection": ("scikit-learn", ["sklearn.model_selection"]),
-    "sklearn.ensemble": ("scikit-learn", ["sklearn.ensemble"]),
-    "sklearn.feature_selection": ("scikit-learn", ["sklearn.feature_selection"]),
-    "sklearn.inspection": ("scikit-learn", ["sklearn.inspection"]),
+    "sklearn.model_selection": (
+        "scikit-learn",
+        _tests("sklearn.model_selection", "search validation split classification_threshold successive_halving"),
+    ),
+    "sklearn.ensemble": (
+        "scikit-learn",
+        _tests("sklearn.ensemble", "bagging common forest gradient_boosting stacking voting weight_boosting"),
+    ),
+    "sklearn.feature_selection": ("scikit-learn", _tests("sklearn.feature_selection", "from_model rfe")),
     "sklearn.pipeline": ("scikit-learn", ["sklearn.tests.test_pipeline"]),
-    "sklearn.semi_supervised": ("scikit-learn", ["sklearn.semi_supervised"]),
-    "sklearn.metrics": ("scikit-learn", ["sklearn.metrics"]),
-    "imbalanced-learn": ("imbalanced-learn", ["imblearn.over_sampling", "imblearn.combine", "imblearn.ensemble"]),
+    "sklearn.semi_supervised": ("scikit-learn", _tests("sklearn.semi_supervised", "self_training")),
+    "sklearn.metrics": (
+        "scikit-learn",
+        [
+            *_tests("sklearn.metrics", "classification ranking score_objects"),
+            *_tests("sklearn.metrics._plot", "confusion_matrix_display"),
+        ],
+    ),
+    "sklearn.others": (
+        "scikit-learn",
+        [
+            *_tests("sklearn", "base metaestimators metaestimators_metadata_routing"),
+            *_tests("sklearn.feature_extraction", "text"),
+            *_tests("sklearn.linear_model", "common sgd"),
+            *_tests("sklearn.preprocessing", "data polynomial"),
+            *_tests("sklearn.utils", "estimator_checks multiclass pprint validation"),
+            *_tests("sklearn.utils._repr_html", "estimator"),
+        ],
+    ),
+    "imbalanced-learn": (
+        "imbalanced-learn",
+        [
+            "imblearn.over_sampling._smote.tests.test_svm_smote",
+            *_tests("imblearn.over_sampling", "common"),
+            *_tests("imblearn.ensemble", "bagging"),
+            *_tests("imblearn", "pipeline"),
+        ],
+    ),
     "pyriemann": ("pyriemann", []),
-    "skops": ("skops", ["skops.io"]),
+    "skops": ("skops", ["skops.io", "-k", "SVC or SVR or OneClassSVM"]),
     "m2cgen": ("m2cgen", []),
     "tslearn": ("tslearn", []),
-    "grakel": ("grakel", ["grakel.tests"]),
     "pyod": ("pyod", []),
     "shap": ("shap", []),
-    "mapie": ("mapie", ["mapie"]),
-    "nilearn": ("nilearn", ["nilearn.decoding"]),
-    "mne": ("mne", ["mne.decoding"]),
+    "nilearn": ("nilearn", _tests("nilearn.decoding", "decoder")),
+    "mne": ("mne", []),
     "qiskit": ("qiskit-machine-learning", []),
+    "mlxtend": ("mlxtend", []),
+    "aeon": (
+        "aeon",
+        [
+            *_tests("aeon.anomaly_detection.series.outlier_detection", "one_class_svm"),
+            *_tests("aeon.classification.interval_based", "interval_pipelines quant"),
+            *_tests("aeon.classification.shapelet_based", "stc"),
+            *_tests("aeon.distances", "sklearn_compatibility"),
+            *_tests("aeon.regression.interval_based", "interval_pipelines"),
+            *_tests("aeon.utils", "sklearn_typing"),
+        ],
+    ),
+    "dask-ml": ("dask-ml", []),
+    "skl2onnx": ("skl2onnx", []),
 }
 
 

@@ -42,6 +42,13 @@ def test_no_weight_above_zero(estimator):
             estimator().fit(X, Y, sample_weight=np.full(20, weight))
 
 
+@pytest.mark.parametrize("labels", [Y, np.where(Y, "b", "a")], ids=["numbers", "text"])
+def test_weights_that_leave_one_class_name_it_as_the_user_would(labels):
+    left = labels.tolist()[0]
+    with pytest.raises(ValueError, match=f"belong to the same class, {left!r}: there is nothing to tell apart"):
+        SVC().fit(X, labels, sample_weight=(labels == left).astype(float))
+
+
 @pytest.mark.parametrize("estimator", ALL)
 def test_weights_of_the_wrong_length(estimator):
     with pytest.raises(ValueError, match=r"sample_weight.shape == \(3,\)"):

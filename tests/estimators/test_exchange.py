@@ -59,6 +59,20 @@ def test_decisions_are_equal_in_both_directions(name, kernel, container):
         assert ours.as_sklearn()._sparse is theirs._sparse
 
 
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize(("name", "k"), [("LinearSVC", 2), ("LinearSVC", 3), ("LinearSVR", 2)])
+def test_linear_machines_travel_in_both_directions(name, k, fit_intercept):
+    ours, theirs = pair_of(name, fit_intercept=fit_intercept, C=0.1)
+    y = targets(name, k)
+    assert ours.as_sklearn().get_params() == theirs.get_params()
+    np.testing.assert_array_equal(decisions(ours.fit(X, y).as_sklearn(), X), decisions(ours, X))
+    back = type(ours).from_sklearn(theirs.fit(X, y))
+    np.testing.assert_array_equal(decisions(back, X), decisions(theirs, X))
+    np.testing.assert_array_equal(back.predict(X), theirs.predict(X))
+    np.testing.assert_array_equal(decisions(back.as_sklearn(), X), decisions(theirs, X))
+    assert not hasattr(type(ours).from_sklearn(getattr(sklearn.svm, name)()), "coef_")
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_private_names_have_the_signs_and_shapes_of_libsvm(name):
     for k in (2, 3) if name.endswith("SVC") else (2,):

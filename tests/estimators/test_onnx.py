@@ -10,7 +10,7 @@ from skl2onnx import to_onnx  # noqa: E402
 from sklearn.datasets import load_iris  # noqa: E402
 
 import hinge.estimators.onnx  # noqa: E402, F401
-from hinge import SVC, SVR, NuSVC, NuSVR, OneClassSVM  # noqa: E402
+from hinge import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM  # noqa: E402
 from strategies import NAMED  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
@@ -41,6 +41,8 @@ def test_regression_with_every_kernel(kernel, dtype):
         SVC(break_ties=True),
         SVC(decision_function_shape="ovo"),
         SVC(multi_class="ovr"),
+        LinearSVC(),
+        LinearSVC(multi_class="crammer_singer", fit_intercept=False),
         NuSVC(nu=0.2, kernel="linear"),
     ],
     ids=str,
@@ -90,6 +92,15 @@ def test_raw_scores_are_decisions(probability, shape):
     _, scores = run(machine, X, zipmap=False, raw_scores=True)
     decisions = machine.decision_function(X)
     np.testing.assert_allclose(scores, np.column_stack([-decisions, decisions]), atol=1e-10)
+
+
+def test_linear_machines_of_two_classes_and_of_numbers():
+    machine = LinearSVC().fit(X, Y > 0)
+    _, scores = run(machine, X, zipmap=False)
+    np.testing.assert_allclose(scores[:, 1], machine.decision_function(X), atol=1e-10)
+    machine = LinearSVR().fit(X[:, :3], X[:, 3])
+    (values,) = run(machine, X[:, :3])
+    np.testing.assert_allclose(values[:, 0], machine.predict(X[:, :3]), atol=1e-10)
 
 
 def test_nu_regression_and_precomputed():

@@ -28,7 +28,7 @@ from hinge.certificates import Certificates
 from hinge.data.collection import Collection
 from hinge.data.given import RowKernel
 from hinge.data.structure import canonical, check_structure
-from hinge.estimators.exchange import Exchange
+from hinge.estimators.exchange import KernelExchange
 from hinge.estimators.fitting import Trainable
 from hinge.estimators.inputs import (
     cache_bytes,
@@ -38,7 +38,6 @@ from hinge.estimators.inputs import (
     resolve_gamma,
     thread_count,
 )
-from hinge.estimators.libsvm_names import LibsvmNames
 from hinge.estimators.proofs import prove
 from hinge.estimators.stand_in import StandIn
 from hinge.kernel.gram import Gram
@@ -49,7 +48,7 @@ from hinge.training.course import Course, Fit
 from hinge.training.data import TrainingData, select
 
 
-class KernelMachine(StandIn, Exchange, LibsvmNames, Trainable):
+class KernelMachine(StandIn, KernelExchange, Trainable):
     """Base of the kernel machines."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from inspect import signature
-from typing import Any, Self
+from collections.abc import Mapping
+from copy import copy
+from inspect import Parameter, signature
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from hinge.arrays import Vector
+from hinge.estimators.libsvm_names import LibsvmNames
 from hinge.estimators.stand_in import originals
 from hinge.kernel.kernels import Kernel
 from hinge.model import Model
+from hinge.training.linear import weight_model
 from hinge.training.multiclass import by_pair
 
 _COMMON_KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
@@ -22,7 +26,26 @@ _SHARED = ("classes_", "class_weight_", "n_features_in_", "feature_names_in_", "
 
 
 class Exchange:
-    """Adds the ways to scikit-learn's estimators and back."""
+    """Adds the ways to scikit-learn's estimators and back.
+
+    What makes a machine differs for kernel machines and linear ones.
+    """
+
+    # An attribute that scikit-learn's estimator has if and only if it is fitted.
+    _mark_of_fit: ClassVar[str]
+
+    def _their_parameters(self, known: Mapping[str, Parameter]) -> dict[str, Any]:
+        """Return the parameters that scikit-learn's estimator has too, with its words for them."""
+        own: dict[str, Any] = self.get_params(deep=False)  # type: ignore[attr-defined]
+        return {name: value for name, value in own.items() if name in known}
+
+    def _give_machine(self, theirs: Any) -> None:
+        """Set the attributes of a fitted estimator of scikit-learn's."""
+        raise NotImplementedError
+
+    def _take_machine(self, theirs: Any) -> None:
+        """Set the attributes of this estimator by a fitted one of scikit-learn's."""
+        raise NotImplementedError
 
     def as_sklearn(self) -> Any:
         """Return scikit-learn's estimator of the same name with the same machine, for tools that know only that.
@@ -47,7 +70,12 @@ class Exchange:
         >>> machine.as_sklearn().decision_function([[0.5]])
         array([0.5])
         """
-        return _to_sklearn(self)
+        original = _original_of(type(self))
+        theirs: Any = original(**self._their_parameters(signature(original).parameters))
+        if hasattr(self, "_model"):
+            _copy_shared(self, theirs)
+            self._give_machine(theirs)
+        return theirs
 
     @classmethod
     def from_sklearn(cls, machine: Any) -> Self:
@@ -86,42 +114,93 @@ class Exchange:
         known = cls._get_param_names()  # type: ignore[attr-defined]
         theirs: dict[str, Any] = machine.get_params(deep=False)  # type: ignore[attr-defined]
         ours = cls(**{name: value for name, value in theirs.items() if name in known})
-        _take_machine(ours, machine)
+        if hasattr(machine, cls._mark_of_fit):
+            ours._take_machine(machine)
+            _copy_shared(machine, ours)
         return ours
 
 
-# ---------------------------------------------------------------------- ours to scikit-learn's
+class LinearExchange(Exchange):
+    """The exchange of linear machines: their weights and intercepts as they are."""
+
+    _mark_of_fit = "coef_"
+
+    def _give_machine(self, theirs: Any) -> None:
+        theirs.coef_, theirs.intercept_ = copy(self.coef_), copy(self.intercept_)
+
+    def _take_machine(self, theirs: Any) -> None:
+        self.coef_, self.intercept_ = copy(theirs.coef_), copy(theirs.intercept_)
+        weights = self.coef_.toarray() if sp.issparse(self.coef_) else np.atleast_2d(self.coef_)
+        self._model = weight_model(weights, np.broadcast_to(self.intercept_, len(weights)))
 
 
-def _to_sklearn(estimator: Any) -> Any:
-    original = _original_of(type(estimator))
-    _check_kernel(estimator.kernel, "scikit-learn's estimators have")
-    theirs = original(**_their_parameters(estimator, original))
-    model: Model | None = getattr(estimator, "_model", None)
-    if model is None:
-        return theirs
-    if hasattr(estimator, "classes_") and len(estimator.classes_) > 2 and estimator.multi_class != "ovo":
-        raise ValueError(
-            f"scikit-learn's {original.__name__} has one machine a pair of classes, this estimator one a class "
-            "(multi_class='ovr'); fit sklearn.multiclass.OneVsRestClassifier instead"
-        )
+class KernelExchange(LibsvmNames, Exchange):
+    """The exchange of kernel machines: support vectors, coefficients and sigmoids, under LIBSVM's names."""
+
+    kernel: Any
+    multi_class: str
+
+    _mark_of_fit = "support_"
+
+    @property
+    def _calibrates(self) -> bool:
+        """Whether a fit finds probabilities, too."""
+        raise NotImplementedError
+
+    def _their_parameters(self, known: Mapping[str, Parameter]) -> dict[str, Any]:
+        _check_kernel(self.kernel, "scikit-learn's estimators have")
+        parameters = super()._their_parameters(known)
+        if parameters["cache_size"] == "auto":
+            parameters["cache_size"] = known["cache_size"].default
+        if parameters["max_iter"] is None:
+            parameters["max_iter"] = -1
+        if not self._calibrates:
+            parameters.pop("probability", None)  # their default, whatever it is called
+        return parameters
+
+    def _give_machine(self, theirs: Any) -> None:
+        if hasattr(self, "classes_") and len(self.classes_) > 2 and self.multi_class != "ovo":
+            raise ValueError(
+                f"scikit-learn's {type(theirs).__name__} has one machine a pair of classes, this estimator one a "
+                "class (multi_class='ovr'); fit sklearn.multiclass.OneVsRestClassifier instead"
+            )
+        theirs.shape_fit_, theirs.fit_status_ = self.shape_fit_, self.fit_status_
+        theirs.support_ = self.support_.astype(np.int32)
+        theirs.intercept_, theirs._intercept_ = self.intercept_.copy(), self._intercept_.copy()
+        theirs._gamma, theirs._n_support = float(self._gamma), self._n_support
+        theirs._num_iter = np.atleast_1d(np.asarray(getattr(self, "n_iter_", 0), dtype=np.int32))
+        theirs._sparse = self._sparse
+        theirs.support_vectors_ = _their_vectors(self._model)
+        theirs.dual_coef_ = _their_coefficients(self.dual_coef_, theirs.support_vectors_)
+        theirs._dual_coef_ = _their_coefficients(self._dual_coef_, theirs.support_vectors_)
+        theirs._probA, theirs._probB = np.ascontiguousarray(self._probA), np.ascontiguousarray(self._probB)
+        theirs._effective_probability = len(theirs._probA) > 0
+        if hasattr(self, "offset_"):
+            theirs.offset_ = self.offset_.copy()
+
+    def _take_machine(self, theirs: Any) -> None:
+        _check_kernel(theirs.kernel, "hinge has")
+        model = self._model = _model_of(theirs)
+        self._gamma, self.shape_fit_, self.fit_status_ = model.kernel.gamma, theirs.shape_fit_, theirs.fit_status_
+        self.support_, self.support_vectors_ = model.support.astype(np.int32), model.support_vectors
+        self.intercept_ = model.intercepts
+        self.n_support_ = np.asarray(theirs.n_support_, dtype=np.int32)
+        self.dual_coef_ = theirs.dual_coef_
+        if hasattr(theirs, "offset_"):
+            self.offset_ = np.array(theirs.offset_, dtype=np.float64)
+        if len(theirs._probA):
+            # LIBSVM's two-class machine is positive for the first class: there the offset changes its sign.
+            sign = -1.0 if len(theirs.classes_) == 2 else 1.0
+            self._sigmoids = np.column_stack([theirs._probA, sign * theirs._probB])
+
+
+# ---------------------------------------------------------------------- what both have
+
+
+def _copy_shared(source: Any, target: Any) -> None:
     for name in _SHARED:
-        if hasattr(estimator, name):
-            setattr(theirs, name, getattr(estimator, name))
-    theirs.shape_fit_, theirs.fit_status_ = estimator.shape_fit_, estimator.fit_status_
-    theirs.support_ = estimator.support_.astype(np.int32)
-    theirs.intercept_, theirs._intercept_ = estimator.intercept_.copy(), estimator._intercept_.copy()
-    theirs._gamma, theirs._n_support = float(estimator._gamma), estimator._n_support
-    theirs._num_iter = np.atleast_1d(np.asarray(getattr(estimator, "n_iter_", 0), dtype=np.int32))
-    theirs._sparse = estimator._sparse
-    theirs.support_vectors_ = _their_vectors(model)
-    theirs.dual_coef_ = _their_coefficients(estimator.dual_coef_, theirs.support_vectors_)
-    theirs._dual_coef_ = _their_coefficients(estimator._dual_coef_, theirs.support_vectors_)
-    theirs._probA, theirs._probB = np.ascontiguousarray(estimator._probA), np.ascontiguousarray(estimator._probB)
-    theirs._effective_probability = len(theirs._probA) > 0
-    if hasattr(estimator, "offset_"):
-        theirs.offset_ = estimator.offset_.copy()
-    return theirs
+        if hasattr(source, name):
+            setattr(target, name, getattr(source, name))
 
 
 def _original_of(kind: type) -> type:
@@ -141,16 +220,7 @@ def _check_kernel(kernel: Any, who: str) -> None:
         raise ValueError(f"{who} no kernel {kernel!r}, only {', '.join(_COMMON_KERNELS)} and functions")
 
 
-def _their_parameters(estimator: Any, original: type) -> dict[str, Any]:
-    known = signature(original).parameters
-    parameters = {name: value for name, value in estimator.get_params(deep=False).items() if name in known}
-    if parameters["cache_size"] == "auto":
-        parameters["cache_size"] = known["cache_size"].default
-    if parameters["max_iter"] is None:
-        parameters["max_iter"] = -1
-    if not estimator._calibrates:
-        parameters.pop("probability", None)  # their default, whatever it is called
-    return parameters
+# ---------------------------------------------------------------------- ours to scikit-learn's
 
 
 def _their_vectors(model: Model) -> Any:
@@ -176,28 +246,6 @@ def _their_coefficients(coefficients: Any, vectors: Any) -> Any:
 
 
 # ---------------------------------------------------------------------- scikit-learn's to ours
-
-
-def _take_machine(ours: Any, theirs: Any) -> None:
-    """Give a new estimator the machine of scikit-learn's, if that is fitted."""
-    if not hasattr(theirs, "support_"):
-        return
-    _check_kernel(theirs.kernel, "hinge has")
-    model = ours._model = _model_of(theirs)
-    for name in _SHARED:
-        if hasattr(theirs, name):
-            setattr(ours, name, getattr(theirs, name))
-    ours._gamma, ours.shape_fit_, ours.fit_status_ = model.kernel.gamma, theirs.shape_fit_, theirs.fit_status_
-    ours.support_, ours.support_vectors_ = model.support.astype(np.int32), model.support_vectors
-    ours.intercept_ = model.intercepts
-    ours.n_support_ = np.asarray(theirs.n_support_, dtype=np.int32)
-    ours.dual_coef_ = theirs.dual_coef_
-    if hasattr(theirs, "offset_"):
-        ours.offset_ = np.array(theirs.offset_, dtype=np.float64)
-    if len(theirs._probA):
-        # LIBSVM's two-class machine is positive for the first class: there the offset changes its sign.
-        sign = -1.0 if len(theirs.classes_) == 2 else 1.0
-        ours._sigmoids = np.column_stack([theirs._probA, sign * theirs._probB])
 
 
 def _model_of(theirs: Any) -> Model:

@@ -161,7 +161,7 @@ def class_weights_of(class_weight: Any, data: TrainingData) -> Vector:
         if len(data.places) < data.shape[0]:
             raise ValueError(
                 "Invalid input - all samples with positive weights belong to the same class, "
-                f"{classes[0]!r}: there is nothing to tell apart"
+                f"{classes.tolist()[0]!r}: there is nothing to tell apart"
             )
         raise ValueError(f"The number of classes has to be greater than one; got {len(classes)} class")
     if class_weight is None:

@@ -17,6 +17,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from hinge.data.structure import canonical
 from hinge.dual.formulations import c_svc, epsilon_svr
 from hinge.estimators.documentation import documented
+from hinge.estimators.exchange import LinearExchange
 from hinge.estimators.fitting import Trainable
 from hinge.estimators.inputs import checked_weights, class_weights_of, thread_count
 from hinge.estimators.stand_in import StandIn
@@ -39,7 +40,7 @@ _NO_MATRIX = Sharing(most_samples=0)
 _NEGLIGIBLE_GAP = 1e-3
 
 
-class LinearMachine(StandIn, Trainable):
+class LinearMachine(StandIn, LinearExchange, Trainable):
     """Base of the linear machines."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -97,9 +98,9 @@ class LinearMachine(StandIn, Trainable):
         """Refuse what scikit-learn refuses, for the same reason."""
         if self.loss == self._plain_loss and self.dual is False:
             raise ValueError(
-                f"Unsupported set of arguments: The combination of loss='{self.loss}' is not supported when "
-                "dual=False: this loss has no smooth primal problem. Leave dual at its default; the answer is the "
-                "same"
+                f"Unsupported set of arguments: The combination of penalty='l2' and loss='{self.loss}' is not "
+                "supported when dual=False: this loss has no smooth primal problem. Leave dual at its default; "
+                "the answer is the same"
             )
 
     def _kernel_of(self, data: TrainingData) -> Kernel:
@@ -253,8 +254,10 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, LinearMachine):  # type:
     def _check_options(self) -> None:
         if self.penalty == "l1":
             raise ValueError(
-                "penalty='l1' is not supported: a machine with few weights has no dual problem of this kind. "
-                "sklearn.svm.LinearSVC has it, by LIBLINEAR"
+                f"Unsupported set of arguments: penalty='l1' (with loss='{self.loss}', dual={self.dual}): a "
+                "machine with few weights has no dual problem of the kind that Hinge solves. "
+                "sklearn.svm.LinearSVC has it; where hinge.patch() has put this class in its place, call "
+                "hinge.unpatch() before it is imported"
             )
         if self.multi_class == "ovr":
             super()._check_options()

@@ -1,4 +1,4 @@
-"""Conversion to ONNX: importing this module registers all five estimators with ``skl2onnx``.
+"""Conversion to ONNX: importing this module registers all estimators with ``skl2onnx``.
 
 The graph is made of matrix products and elementwise functions, so that it runs in the precision of its input:
 declare ``DoubleTensorType`` for double precision. Kernel functions of your own cannot be converted. The option
@@ -55,7 +55,7 @@ from skl2onnx.common.data_types import (  # type: ignore[import-untyped]
 )
 from skl2onnx.proto import onnx_proto  # type: ignore[import-untyped]
 
-from hinge.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from hinge.estimators import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 from hinge.estimators.one_class import ROUNDING
 from hinge.training.multiclass import duels
 from hinge.training.probability import NEAREST_TO_CERTAIN
@@ -205,8 +205,8 @@ def _classifier_shapes(operator: Any) -> None:
     is_text = machine.classes_.dtype.kind in "OUS"
     operator.outputs[0].type = (StringTensorType if is_text else Int64TensorType)([n])
     k = len(machine.classes_)
-    has_pairs = machine.decision_function_shape == "ovo" and k > 2
-    if machine._calibrates:
+    has_pairs = k > 2 and machine.multi_class == "ovo" and machine.decision_function_shape == "ovo"
+    if _has_probabilities(machine):
         has_pairs = has_pairs and _wants_raw_scores(operator, operator.scope_inst)
     n_scores = k * (k - 1) // 2 if has_pairs else k
     operator.outputs[1].type = _output_type(operator)([n, n_scores])
@@ -219,13 +219,13 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     if k == 2:
         first = graph.node(OnnxMul, decisions, graph.constant(-1.0))
         merit = scores = graph.node(OnnxConcat, first, decisions, axis=1)
-    elif machine.multi_class == "ovr":
+    elif machine.multi_class != "ovo":
         merit = scores = decisions
     else:
         votes, confident = _votes(graph, decisions, k)
         merit = confident if machine.break_ties else votes
         scores = decisions if machine.decision_function_shape == "ovo" else confident
-    if machine._calibrates:
+    if _has_probabilities(machine):
         merit = _probabilities(graph, decisions, k)
         scores = scores if _wants_raw_scores(operator, container) else merit
     best = graph.node(OnnxArgMax, merit, axis=1, keepdims=0)
@@ -237,6 +237,10 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     values = graph.node(OnnxIdentity, scores, output_names=operator.outputs[1:])
     labels.add_to(scope, container)
     values.add_to(scope, container)
+
+
+def _has_probabilities(machine: Any) -> bool:
+    return bool(getattr(machine, "_calibrates", False))  # linear machines never do
 
 
 def _wants_raw_scores(operator: Any, container: Any) -> bool:
@@ -349,10 +353,10 @@ def register() -> None:
         "zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True],
         "raw_scores": [True, False],
     }  # fmt: skip
-    for classifier in (SVC, NuSVC):
+    for classifier in (SVC, NuSVC, LinearSVC):
         name = f"Hinge{classifier.__name__}"
         update_registered_converter(classifier, name, _classifier_shapes, _convert_classifier, options=options)
-    for regressor in (SVR, NuSVR):
+    for regressor in (SVR, NuSVR, LinearSVR):
         name = f"Hinge{regressor.__name__}"
         update_registered_converter(regressor, name, _regressor_shapes, _convert_regressor)
     update_registered_converter(OneClassSVM, "HingeOneClassSVM", _one_class_shapes, _convert_one_class)
