@@ -1,5 +1,6 @@
 """Compiling: what it costs is nobody's time, what it makes is the same from the compiler and from the disk."""
 
+import gc
 import hashlib
 import io
 import os
@@ -10,13 +11,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba.core.errors import TypingError
 
 import hinge
-from hinge import Gram, Kernel, Settings, Status, solve
+from hinge import SVC, SVR, Gram, Kernel, NuSVC, OneClassSVM, Settings, Status, solve
 from hinge.cli import main
 from hinge.dual.formulations import c_svc
 from hinge.runtime import clock, compiler, interrupt
-from hinge.runtime.jit import compiled, inlined
+from hinge.runtime.jit import borrowing, compiled, inlined
+from hinge.solvers import one_pass
 
 SOURCE = Path(hinge.__file__).parents[1]
 
@@ -106,6 +109,54 @@ def test_what_only_compiled_code_calls_is_not_made_callable_until_python_calls_i
     assert part.signatures == []
     assert part(1.0) == 2.0
     assert len(part.signatures) == 1
+
+
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
+def test_small_fits_of_every_kind_share_one_compiled_form():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    for machine in (SVC(), SVC(kernel="linear"), NuSVC(nu=0.3), OneClassSVM()):
+        machine.fit(X, np.arange(40) % 2)
+    SVC().fit(X, np.arange(40) % 4)
+    SVR().fit(X, X[:, 0])
+    assert len(one_pass._solve_parts.signatures) == 1
+
+
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
+@pytest.mark.parametrize("is_on", [True, False])
+def test_compiling_leaves_the_garbage_collector_as_it_was(is_on):
+    @compiled
+    def wrong(x):
+        return x + "a"
+
+    was_on = gc.isenabled()
+    try:
+        gc.enable() if is_on else gc.disable()
+        with pytest.raises(TypingError):
+            wrong(1.0)
+        assert gc.isenabled() == is_on
+    finally:
+        gc.enable() if was_on else gc.disable()
+
+
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
+def test_a_part_of_a_hot_loop_does_not_draw_its_own_parts_into_it():
+    @borrowing
+    def apart(x):
+        return x + 1.0
+
+    @inlined
+    def within(x):
+        return apart(x) * 2.0
+
+    @compiled
+    def entry(x):
+        return within(x)
+
+    assert entry(1.0) == 4.0
+    (code,) = entry.inspect_llvm().values()
+    calls = [line for line in code.splitlines() if "call" in line]
+    assert any("apart" in line for line in calls)
+    assert not any("within" in line for line in calls)
 
 
 class Stream(io.StringIO):

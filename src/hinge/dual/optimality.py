@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hinge.arrays import Vector
+from hinge.arrays import Floats, Vector
 from hinge.dual.problem import DualProblem
-from hinge.runtime.jit import compiled
+from hinge.runtime.jit import borrowing
+
+#: Lines of what `survey` finds: extremes as in `group_extremes`, number and total residual of the free variables.
+TOP, BOTTOM, N_FREE, TOTAL, N_FOUND = range(5)
 
 
 def group_extremes(problem: DualProblem, beta: Vector, residual: Vector) -> tuple[Vector, Vector]:
@@ -17,22 +20,24 @@ def group_extremes(problem: DualProblem, beta: Vector, residual: Vector) -> tupl
 
     An empty side is −∞ or +∞. A problem without groups has one such pair for all variables.
     """
-    top, bottom, _, _ = survey(beta, residual, problem.lo, problem.hi, problem.group, problem.n_groups)
-    return top, bottom
+    found = _surveyed(problem, beta, residual, residual)
+    return found[TOP], found[BOTTOM]
+
+
+def _surveyed(problem: DualProblem, beta: Vector, above: Vector, below: Vector) -> Floats:
+    found = np.empty((N_FOUND, max(problem.n_groups, 1)))
+    survey(beta, above, below, problem.lo, problem.hi, problem.group, found)
+    return found
 
 
 def violation_of(problem: DualProblem, beta: Vector, residual: Vector) -> float:
     """Return the amount by which the optimality conditions fail, zero where they hold."""
-    return float(violation_between(*group_extremes(problem, beta, residual), problem.n_groups))
+    return float(violation_between(_surveyed(problem, beta, residual, residual), problem.n_groups))
 
 
 def most_violation_of(problem: DualProblem, beta: Vector, residual: Vector, error: Vector) -> float:
     """Return how large the violation can be, where every residual is known to within its ``error`` only."""
-    up, down = (
-        group_extremes(problem, beta, residual + error)[0],
-        group_extremes(problem, beta, residual - error)[1],
-    )
-    return float(violation_between(up, down, problem.n_groups))
+    return float(violation_between(_surveyed(problem, beta, residual + error, residual - error), problem.n_groups))
 
 
 def doubt_of(problem: DualProblem, beta: Vector, residual: Vector, error: Vector) -> float:
@@ -44,15 +49,18 @@ def doubt_of(problem: DualProblem, beta: Vector, residual: Vector, error: Vector
     return max(most_violation_of(problem, beta, residual, errors) - violation_of(problem, beta, residual), 0.0)
 
 
-@compiled
-def violation_between(top: Any, bottom: Any, n_groups: int) -> float:
-    """Return the violation of `group_extremes`; no number where one of them is none."""
-    if n_groups == 0:
-        return max(top[0], -bottom[0], 0.0)
+@borrowing
+def violation_between(found: Any, n_groups: int) -> float:
+    """Return the violation of what `survey` found; no number where an extreme is none."""
     violation = 0.0
+    if n_groups == 0:
+        if not found[TOP, 0] <= violation:
+            violation = found[TOP, 0]
+        if not -found[BOTTOM, 0] <= violation:
+            violation = -found[BOTTOM, 0]
     for g in range(n_groups):
-        if not top[g] - bottom[g] <= violation:
-            violation = top[g] - bottom[g]
+        if not found[TOP, g] - found[BOTTOM, g] <= violation:
+            violation = found[TOP, g] - found[BOTTOM, g]
     return violation
 
 
@@ -61,44 +69,47 @@ def multipliers_of(problem: DualProblem, beta: Vector, residual: Vector) -> Vect
 
     LIBSVM document, section 3.7. Where one side of the interval is open, its finite end.
     """
-    return np.asarray(
-        levels_between(*survey(beta, residual, problem.lo, problem.hi, problem.group, problem.n_groups))
-    )[: problem.n_groups]
+    found = _surveyed(problem, beta, residual, residual)
+    levels = np.empty(found.shape[1])
+    levels_between(found, levels)
+    return levels[: problem.n_groups]
 
 
-@compiled
-def levels_between(top: Any, bottom: Any, n_free: Any, total: Any) -> Any:
-    """Return the multiplier of every group that `survey` has looked at."""
-    levels = np.zeros(top.shape[0])
-    for g in range(top.shape[0]):
-        if n_free[g] > 0:
-            levels[g] = total[g] / n_free[g]
-        elif np.isfinite(top[g]) and np.isfinite(bottom[g]):
-            levels[g] = 0.5 * (top[g] + bottom[g])
-        elif np.isfinite(top[g]):
-            levels[g] = top[g]
-        elif np.isfinite(bottom[g]):
-            levels[g] = bottom[g]
-    return levels
+@borrowing
+def levels_between(found: Any, levels: Any) -> None:
+    """Set the multiplier of every group to what follows from `survey`."""
+    for g in range(levels.shape[0]):
+        top, bottom = found[TOP, g], found[BOTTOM, g]
+        if found[N_FREE, g] > 0:
+            levels[g] = found[TOTAL, g] / found[N_FREE, g]
+        elif np.isfinite(top) and np.isfinite(bottom):
+            levels[g] = 0.5 * (top + bottom)
+        elif np.isfinite(top):
+            levels[g] = top
+        elif np.isfinite(bottom):
+            levels[g] = bottom
+        else:
+            levels[g] = 0.0
 
 
-@compiled
-def survey(beta: Any, residual: Any, lo: Any, hi: Any, group: Any, n_groups: int) -> tuple[Any, Any, Any, Any]:
-    """For each group: top and bottom as in `group_extremes`, number and total residual of the free variables."""
-    size = max(n_groups, 1)
-    top, bottom = np.full(size, -np.inf), np.full(size, np.inf)
-    n_free, total = np.zeros(size, np.int64), np.zeros(size)
+@borrowing
+def survey(beta: Any, above: Any, below: Any, lo: Any, hi: Any, group: Any, found: Any) -> None:
+    """Look at each group, whose residuals are between ``below`` and ``above``: both the same where they are known.
+
+    The lines of ``found`` are set: TOP to the largest of ``above`` that may grow, and so on.
+    """
+    for g in range(found.shape[1]):
+        found[TOP, g], found[BOTTOM, g], found[N_FREE, g], found[TOTAL, g] = -np.inf, np.inf, 0.0, 0.0
     for t in range(beta.shape[0]):
-        g, r = group[t], residual[t]
+        g = group[t]
         can_grow, can_fall = beta[t] < hi[t], beta[t] > lo[t]
-        if can_grow and r > top[g]:
-            top[g] = r
-        if can_fall and r < bottom[g]:
-            bottom[g] = r
+        if can_grow and above[t] > found[TOP, g]:
+            found[TOP, g] = above[t]
+        if can_fall and below[t] < found[BOTTOM, g]:
+            found[BOTTOM, g] = below[t]
         if can_grow and can_fall:
-            n_free[g] += 1
-            total[g] += r
-    return top, bottom, n_free, total
+            found[N_FREE, g] += 1.0
+            found[TOTAL, g] += above[t]
 
 
 def objective_of(problem: DualProblem, beta: Vector, residual: Vector) -> float:
@@ -117,7 +128,7 @@ def count_support(problem: DualProblem, beta: Vector) -> tuple[int, int]:
     return support_counts(beta, problem.lo, problem.hi, problem.n_samples)
 
 
-@compiled
+@borrowing
 def support_counts(beta: Any, lo: Any, hi: Any, n_samples: int) -> tuple[int, int]:
     """`count_support`, for compiled code."""
     n_support, n_bounded = 0, 0
@@ -151,7 +162,7 @@ def _ridged_gap(problem: DualProblem, beta: Vector, excess: Vector) -> float:
     return float(np.dot(step, np.abs(excess) - 0.5 * problem.ridge * step))
 
 
-@compiled
+@borrowing
 def gap_between(beta: Any, residual: Any, lo: Any, hi: Any, group: Any, levels: Any) -> float:
     """`gap_of`, for compiled code."""
     gap = 0.0

@@ -6,30 +6,61 @@ other compiled functions call; these then optimise it again. Here a function has
 - as a *part* of other compiled code it is typed and lowered, and no more;
 - as an *entry*, which Python calls, it is linked with its parts, optimised together with them and kept on disk.
 
-An entry keeps its parts to itself. By itself LLVM lets two modules that contain the same function share the copy
-that was loaded first. As these may have been optimised differently, the last bits of an answer would depend on
-what was compiled in this process and what came from the disk.
+An entry keeps its parts to itself. While entries could share a copy of a part, answers of code that had just been
+compiled and of the same code from the disk differed in their last bits now and then; since they cannot, tests find
+the same bits.
+
+A function is small: LLVM takes much longer for one large function than for the same code in several, so that parts
+stay apart unless they belong into a hot loop. And it makes few things: a NamedTuple is passed to compiled code
+array by array, an array that is made there brings a dozen functions of Numba with it.
 """
 
 from __future__ import annotations
 
+import gc
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from llvmlite import binding as llvm
 from numba.core import event
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
+from numba.core.compiler import CompilerBase
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.compiler_machinery import PassManager
 from numba.core.registry import CPUDispatcher
+from numba.core.typed_passes import (
+    IRLegalization,
+    NativeLowering,
+    NoPythonBackend,
+    NopythonTypeInference,
+    PreLowerStripPhis,
+)
+from numba.core.untyped_passes import (
+    DeadBranchPrune,
+    FixupArgs,
+    GenericRewrites,
+    IRProcessing,
+    ReconstructSSA,
+    RewriteSemanticConstants,
+    TranslateByteCode,
+)
 
 from hinge.runtime import clock, interrupt
 from hinge.runtime.code_cache import CodeCache
 
 _Library: Any = JITCodeLibrary  # without types
-_NumbasCompiler: Any = Compiler
+_NumbasCompiler: Any = CompilerBase
+_PassManager: Any = PassManager
 _Dispatcher: Any = CPUDispatcher
+
+# What is done to a function, in this order. Numba's own list is twice as long: it looks in each function for
+# closures, `with`, loops over tuples and expressions of whole arrays, which ours do not contain.
+_PASSES: tuple[Any, ...] = (
+    TranslateByteCode, FixupArgs, IRProcessing, RewriteSemanticConstants, DeadBranchPrune, GenericRewrites,
+    ReconstructSSA, NopythonTypeInference, PreLowerStripPhis, IRLegalization, NativeLowering, NoPythonBackend,
+)  # fmt: skip
 
 # A person at a terminal is told why nothing happens when compiling has taken this long.
 _SILENT_SECONDS = 0.5
@@ -44,6 +75,17 @@ class _PartLibrary(_Library):  # type: ignore[misc]
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
         self._finalized = True
+
+
+class _ApartLibrary(_PartLibrary):
+    """The code of a part that is not to be merged with its callers'."""
+
+    def add_ir_module(self, ir_module: Any) -> None:
+        """Take the code of a function, and forbid LLVM to inline it."""
+        for function in ir_module.functions:
+            if not function.is_declaration and "alwaysinline" not in function.attributes:
+                function.attributes.add("noinline")
+        super().add_ir_module(ir_module)
 
 
 class _EntryLibrary(_Library):  # type: ignore[misc]
@@ -77,10 +119,22 @@ class _EntryLibrary(_Library):  # type: ignore[misc]
         return self.name, "object", (self._get_compiled_object(), llvm.parse_assembly(text).as_bitcode())
 
 
-class _PartCompiler(_NumbasCompiler):  # type: ignore[misc]
+class _Compiler(_NumbasCompiler):  # type: ignore[misc]
+    def define_pipelines(self) -> list[Any]:
+        """Return the one way in which a function is compiled."""
+        passes = _PassManager("hinge")
+        for each in _PASSES:
+            passes.add_pass(each, each.__name__)
+        passes.finalize()
+        return [passes]
+
+
+class _PartCompiler(_Compiler):
+    library = _PartLibrary
+
     def compile_extra(self, func: Any) -> Any:
         state = self.state
-        state.library = _PartLibrary(state.targetctx.codegen(), func.__qualname__)
+        state.library = self.library(state.targetctx.codegen(), func.__qualname__)
         state.flags.no_compile = True
         key = object()  # what a caller finds it by, in place of a function that Python can call
         result = super().compile_extra(func)._replace(entry_point=key)
@@ -88,11 +142,27 @@ class _PartCompiler(_NumbasCompiler):  # type: ignore[misc]
         return result
 
 
-class _EntryCompiler(_NumbasCompiler):  # type: ignore[misc]
+class _ApartCompiler(_PartCompiler):
+    library = _ApartLibrary
+
+
+class _EntryCompiler(_Compiler):
     def compile_extra(self, func: Any) -> Any:
         self.state.library = _EntryLibrary(self.state.targetctx.codegen(), func.__qualname__)
         self.state.library.enable_object_caching()
         return super().compile_extra(func)
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Let Python not look for garbage: compiling makes millions of objects, and next to none of it."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 class _Part(_Dispatcher):  # type: ignore[misc]
@@ -112,17 +182,21 @@ class Function(_Dispatcher):  # type: ignore[misc]
         The function in Python.
     options : dict
         Options of Numba.
+    is_apart : bool
+        Whether its code stays apart from its callers'. LLVM takes much longer for one large function than for the
+        same code in several.
     """
 
-    def __init__(self, function: Any, options: dict[str, Any]) -> None:
+    def __init__(self, function: Any, options: dict[str, Any], is_apart: bool = False) -> None:
         options = {"nopython": True, "no_cfunc_wrapper": True, **options}
         super().__init__(function, targetoptions=options, pipeline_class=_EntryCompiler)
         self._part: _Part | None = None
+        self._part_compiler = _ApartCompiler if is_apart else _PartCompiler
         self._has_cache = False
 
     def _compile_for_args(self, *args: Any, **kws: Any) -> Any:
         """Compile what Python calls with arguments of new types, or fetch it from the disk."""
-        with global_compiler_lock, clock.standing_still():
+        with global_compiler_lock, clock.standing_still(), _without_collections():
             if not self._has_cache:
                 self._has_cache = True
                 # In place of Numba's own cache, which ends a fit when a file is damaged. Where no folder can be
@@ -137,7 +211,7 @@ class Function(_Dispatcher):  # type: ignore[misc]
     def _as_part(self) -> _Part:
         if self._part is None:  # whoever asks compiles, and holds the lock
             options = {**self.targetoptions, "no_cpython_wrapper": True}
-            self._part = _Part(self.py_func, targetoptions=options, pipeline_class=_PartCompiler)
+            self._part = _Part(self.py_func, targetoptions=options, pipeline_class=self._part_compiler)
         return self._part
 
     def get_call_template(self, args: Any, kws: Any) -> Any:

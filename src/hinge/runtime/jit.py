@@ -37,12 +37,19 @@ _EXACT_MATH = {"contract"}
 _IS_OFF = bool(numba.config.DISABLE_JIT)  # type: ignore[attr-defined]
 
 
-def _decorator(fastmath: set[str], **more: bool) -> Callable[[F], F]:
+def _decorator(fastmath: set[str], is_apart: bool = False, **more: bool) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         if _IS_OFF:
             return function
-        options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": fastmath} | more
-        return cast(F, Function(function, options))
+        # What is not said here a function would inherit from the caller that it is first compiled for.
+        options: dict[str, Any] = {
+            "nogil": True,
+            "error_model": "numpy",
+            "fastmath": fastmath,
+            "forceinline": False,
+        }
+        options |= more
+        return cast(F, Function(function, options, is_apart))
 
     return decorate
 
@@ -55,9 +62,10 @@ def compiled(function: F) -> F:
 def borrowing(function: F) -> F:
     """Compile ``function``, which makes no array and counts no references: its caller holds whatever it is given.
 
-    Counting takes as long as a hundred additions for each NamedTuple that a function is passed.
+    Counting takes as long as a hundred additions for each NamedTuple that a function is passed. Its code stays
+    apart from that of its callers.
     """
-    return _decorator(_SAFE_FAST_MATH, _nrt=False)(function)
+    return _decorator(_SAFE_FAST_MATH, is_apart=True, _nrt=False)(function)
 
 
 def inlined(function: F) -> F:

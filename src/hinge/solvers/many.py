@@ -1,9 +1,13 @@
-"""Many small problems on one kernel matrix, in one compiled loop: the pairs of classes of a fit."""
+"""Many small problems in one compiled loop: the pairs of classes of a fit, or those of many fits.
+
+The kernel matrices of several sets of n samples lie one below the other. A sample is known by its row, and its
+column is that number modulo n; where there is but one matrix both are the same.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,42 +17,15 @@ from hinge.dual.problem import DualProblem
 from hinge.kernel.gram import Gram
 from hinge.report import Ledger, Report, Solution
 from hinge.runtime import clock
-from hinge.runtime.jit import compiled
-from hinge.solvers.one_pass import FIGURE_NAMES, N_FIGURES, TURNS, Account, Bars, one_pass, shared_report
-from hinge.solvers.pairs.step import Point
+from hinge.solvers.one_pass import FIGURE_NAMES, TURNS, Bars, Layout, shared_report, solve_parts
 
 # What a problem takes beside its steps, and its steps for each pair of variables: in seconds, roughly.
 _SECONDS_EACH, _SECONDS_PER_PAIR = 1e-5, 1e-8
 
 
-class Layout(NamedTuple):
-    """Problems one after the other, for compiled code.
-
-    Attributes
-    ----------
-    offsets : int64 array of shape (n_problems + 1,)
-        Where each problem begins.
-    samples : int64 array
-        The sample of every variable.
-    v, sums : arrays
-        Linear part of all variables, and the sums, which are those of every problem.
-    point : Point
-        All variables.
-    account : Account
-        What is told of each problem, a line each.
-    """
-
-    offsets: Any
-    samples: Any
-    v: Any
-    sums: Any
-    point: Point
-    account: Account
-
-
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Problems that share a kernel matrix, laid out one after the other, and what became of them.
+    """Problems on one kernel matrix or several, laid out one after the other, and what became of them.
 
     Attributes
     ----------
@@ -60,7 +37,7 @@ class Parts:
         Which problems are solved.
     seconds : array of shape (n_problems,)
         How long each took.
-    shared_report : Report
+    shared_report : Report or None
         What the reports of all that are solved have in common.
     """
 
@@ -68,21 +45,18 @@ class Parts:
     layout: Layout
     is_certified: NDArray[np.bool_]
     seconds: Vector
-    shared_report: Report
+    shared_report: Report | None
 
     #: What the reports of these problems differ in.
     columns: ClassVar[tuple[str, ...]] = (*FIGURE_NAMES, "seconds", "largest_set")
 
     @classmethod
-    def of(cls, sizes: Index, samples: Index, problem: DualProblem, gram: Gram) -> Parts:
-        """Lay out problems of so many variables each, each at its start."""
-        count = len(sizes)
-        account = Account(np.zeros((count, max(problem.n_groups, 1))), np.zeros((count, N_FIGURES)))
-        point = Point.of(problem, problem.start.copy(), np.empty(len(samples)))
+    def of(cls, sizes: Index, samples: Index, problem: DualProblem, gram: Gram | None = None) -> Parts:
+        """Lay out problems of so many variables each, each at its start; their reports are about ``gram``."""
         offsets = np.concatenate([[0], np.cumsum(sizes)])
-        layout = Layout(offsets, samples, problem.v, problem.sums, point, account)
+        layout = Layout.of(offsets, samples, problem, problem.start.copy())
         reason = f"{int(sizes.max(initial=0))} variables at the most fit one working set"
-        shared = shared_report(gram, reason)
+        count, shared = len(sizes), None if gram is None else shared_report(gram, reason)
         return cls(problem, layout, np.zeros(count, dtype=bool), np.zeros(count), shared)
 
     @property
@@ -100,10 +74,10 @@ class Parts:
         """Guess how long each problem takes."""
         return _SECONDS_EACH + _SECONDS_PER_PAIR * self.sizes.astype(np.float64) ** 2
 
-    def solve(self, chosen: Index, kernel: Floats, bars: Bars, tol: float) -> None:
-        """Solve the problems ``chosen``, on this thread."""
+    def solve(self, chosen: Index, matrices: Floats, bars: Bars, tol: float) -> None:
+        """Solve the problems ``chosen``, on this thread; ``matrices`` are in C order, one below the other."""
         begun = clock.now()
-        _solve_parts(kernel, chosen, self.layout, bars, tol, self.is_certified)
+        solve_parts(matrices, bars, chosen, self.layout, tol, self.is_certified)
         self.seconds[chosen] = (clock.now() - begun) / len(chosen)
 
     def part(self, number: int) -> slice:
@@ -135,29 +109,3 @@ class Parts:
         figures = [[*self.layout.account.figures[number], self.seconds[number], here.stop - here.start]]
         report = Ledger([None], self.shared_report, self.columns, np.array(figures))[0]
         return Solution(self.beta[here], self.layout.point.residual[here], levels, report)
-
-
-@compiled
-def _solve_parts(whole: Any, chosen: Any, layout: Layout, bars: Bars, tol: float, is_certified: Any) -> None:
-    """Solve the problems ``chosen`` by `one_pass`, each on its part of the kernel matrix."""
-    offsets, samples, v, sums, point, account = layout
-    beta, residual, lo, hi, group, n_groups = point
-    largest = 0
-    for p in chosen:
-        largest = max(largest, offsets[p + 1] - offsets[p])
-    memory, sizes = np.empty(largest * largest), np.empty(largest)
-    for p in chosen:
-        first, last = offsets[p], offsets[p + 1]
-        n, places = last - first, samples[first:last]
-        kernel = memory[: n * n].reshape(n, n)
-        for i in range(n):
-            row, target = whole[places[i]], kernel[i]
-            sizes[i] = bars.sizes[places[i]]
-            for j in range(n):
-                target[j] = row[places[j]]
-        part = Point(
-            beta[first:last], residual[first:last], lo[first:last], hi[first:last], group[first:last], n_groups
-        )
-        own_bars = Bars(sizes[:n], bars.operations, bars.decays)
-        own_account = Account(account.levels[p], account.figures[p])
-        is_certified[p] = one_pass(kernel, v[first:last], sums, part, own_bars, tol, own_account)

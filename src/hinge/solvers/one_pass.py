@@ -11,20 +11,21 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hinge.arrays import Floats, Vector
+from hinge.arrays import Floats, Index, Vector
 from hinge.dual.optimality import gap_between, levels_between, support_counts, survey, violation_between
 from hinge.dual.problem import DualProblem
 from hinge.dual.residuals import NEGLIGIBLE
 from hinge.kernel.gram import Gram
 from hinge.kernel.rounding import UNIT
 from hinge.report import Report, Solution, Status
-from hinge.runtime.jit import borrowing, compiled
+from hinge.runtime.jit import borrowing
 from hinge.settings import Settings
-from hinge.solvers.active_set.direct import AIM, HIDDEN, settle
+from hinge.solvers.active_set.direct import AIM, HIDDEN, Room, clipped, settle
 from hinge.solvers.hard_margin import is_unbounded
-from hinge.solvers.pairs.loop import optimise
-from hinge.solvers.pairs.rules import SECOND_ORDER
+from hinge.solvers.pairs.loop import take_steps
+from hinge.solvers.pairs.rules import SECOND_ORDER, Search
 from hinge.solvers.pairs.step import CONVERGED, STEP_LIMIT, Point, Rows
 from hinge.solvers.run import Run
 
@@ -36,6 +37,9 @@ _PAIR_TOL = 1e-3
 _TURNS = 3
 _MOST_ROUNDS = 30
 _PATIENCE = 2
+
+# Lines of `Space.lines`: diagonal, size and error of each sample; bounds of the residual of each variable.
+_DIAGONAL, _SIZES, _ERROR, _ABOVE, _BELOW, _N_LINES = range(6)
 
 #: Places of what a pass tells of its point.
 ITERATIONS, TURNS, VIOLATION, ROUNDING, OBJECTIVE, GAP, N_SUPPORT, N_BOUNDED, N_FIGURES = range(9)
@@ -79,8 +83,68 @@ class Account(NamedTuple):
     figures: Any
 
 
-def fits_one_pass(n_variables: int, gram: Gram, settings: Settings) -> bool:
-    """Whether a problem is one for the pass: small, its matrix at hand, and nobody watches or limits its steps."""
+class Layout(NamedTuple):
+    """Problems one after the other, for compiled code.
+
+    Attributes
+    ----------
+    offsets : int64 array of shape (n_problems + 1,)
+        Where each problem begins.
+    samples : int64 array
+        The row of every variable's sample; empty where there is one problem, on the whole matrix.
+    v, sums : arrays
+        Linear part of all variables, and the sums, which are those of every problem.
+    point : Point
+        All variables.
+    account : Account
+        What is told of each problem, a line each.
+    """
+
+    offsets: Any
+    samples: Any
+    v: Any
+    sums: Any
+    point: Point
+    account: Account
+
+    @classmethod
+    def of(cls, offsets: Index, samples: Index, problem: DualProblem, beta: Vector) -> Layout:
+        """Lay out problems that begin at ``offsets``, at the point ``beta``, which is shared."""
+        count = len(offsets) - 1
+        account = Account(np.zeros((count, max(problem.n_groups, 1))), np.zeros((count, N_FIGURES)))
+        point = Point.of(problem, beta, np.empty(len(beta)))
+        return cls(offsets, samples, problem.v, problem.sums, point, account)
+
+
+class Space(NamedTuple):
+    """What a pass works with, for compiled code; for its problem, or for a larger one.
+
+    Attributes
+    ----------
+    slots : int64 array of shape (4, n_variables)
+        `Rows.slot_of`, `Rows.last_use` and `Rows.clock` of a whole matrix; columns of samples.
+    lines : float64 array of shape (_N_LINES, n_variables)
+        Vectors.
+    search, room : Search, Room
+        Of the pair steps; of the direct solves.
+    """
+
+    slots: Any
+    lines: Any
+    search: Search
+    room: Room
+
+    @classmethod
+    def of(cls, n_variables: int, n_groups: int) -> Space:
+        """Make room for a problem of this size."""
+        slots, lines = np.zeros((4, n_variables), np.int64), np.empty((_N_LINES, n_variables))
+        slots[0] = np.arange(n_variables)
+        search = Search.of(n_variables, n_groups, np.float64, np.float64, looks_back=False)
+        return cls(slots, lines, search, Room.of(n_variables, n_groups))
+
+
+def is_for_one_pass(n_variables: int, settings: Settings) -> bool:
+    """Whether a problem is small, and nobody watches or limits its steps."""
     sizes = settings.sizes
     return (
         n_variables <= min(sizes.one_pass, sizes.one_set)
@@ -89,9 +153,12 @@ def fits_one_pass(n_variables: int, gram: Gram, settings: Settings) -> bool:
         and settings.trace is None
         and settings.max_iter is None
         and settings.gap_tol is None
-        and gram.matrix is not None
-        and gram.precision == "double"
     )
+
+
+def fits_one_pass(n_variables: int, gram: Gram, settings: Settings) -> bool:
+    """Whether a problem is one for the pass, and its matrix at hand."""
+    return is_for_one_pass(n_variables, settings) and gram.matrix is not None and gram.precision == "double"
 
 
 def solve_in_one_pass(
@@ -103,18 +170,28 @@ def solve_in_one_pass(
     """
     if is_unbounded(problem) or problem.ridge is not None:
         return None
-    begin, point = beta.copy(), Point.of(problem, beta, np.empty(len(beta)))
-    account = Account(np.zeros(max(problem.n_groups, 1)), np.zeros(N_FIGURES))
-    kernel, bars = writable(gram), Bars(*gram.error_terms())
-    is_certified = one_pass(kernel, problem.v, problem.sums, point, bars, settings.tol, account)
-    levels, figures = account
+    begin, is_certified = beta.copy(), np.zeros(1, dtype=bool)
+    layout = Layout.of(np.array([0, len(beta)]), np.empty(0, np.int64), problem, beta)
+    bars = Bars(*gram.error_terms())
+    solve_parts(writable(gram), bars, np.zeros(1, np.int64), layout, settings.tol, is_certified)
+    residual, levels, figures = layout.point.residual, layout.account.levels[0], layout.account.figures[0]
     run.count(int(figures[ITERATIONS]), 0.0)
-    if not is_certified:
-        if not np.isfinite(point.residual).all():
+    if not is_certified[0]:
+        if not np.isfinite(residual).all():
             beta[:] = begin
         return None
     report = report_of(figures, problem.n_variables, gram, reason, run.seconds)
-    return Solution(beta, point.residual, levels[: problem.n_groups], report)
+    return Solution(beta, residual, levels[: problem.n_groups], report)
+
+
+def solve_parts(
+    kernel: Floats, bars: Bars, chosen: Index, layout: Layout, tol: float, is_certified: NDArray[np.bool_]
+) -> None:
+    """Solve the problems ``chosen`` on the kernel matrix of all samples, on this thread."""
+    n_groups, is_whole = layout.point.n_groups, not len(layout.samples)
+    largest = int((layout.offsets[chosen + 1] - layout.offsets[chosen]).max())
+    space, memory = Space.of(largest, n_groups), np.empty(0 if is_whole else largest * largest)
+    _solve_parts(kernel, memory, chosen, layout, bars, space, tol, is_certified)
 
 
 def writable(gram: Gram) -> Floats:
@@ -146,8 +223,43 @@ def shared_report(gram: Gram, reason: str, **own: Any) -> Report:
     )  # fmt: skip
 
 
-@compiled
-def one_pass(kernel: Any, v: Any, sums: Any, point: Point, bars: Bars, tol: float, account: Account) -> bool:
+@borrowing
+def _solve_parts(
+    whole: Any, memory: Any, chosen: Any, layout: Layout, bars: Bars, space: Space, tol: float, is_certified: Any
+) -> None:
+    """Solve the problems ``chosen`` by `_one_pass`, each on its part of the matrix, copied into ``memory``."""
+    beta, residual, lo, hi, group, n_groups = layout.point
+    samples, kernel, sizes = layout.samples, whole, bars.sizes
+    for p in chosen:
+        first, last = layout.offsets[p], layout.offsets[p + 1]
+        if samples.shape[0] > 0:
+            n = last - first
+            kernel, sizes = memory[: n * n].reshape(n, n), space.lines[_SIZES][:n]
+            _gather(whole, bars.sizes, samples[first:last], kernel, sizes, space.slots[3])
+        part = Point(
+            beta[first:last], residual[first:last], lo[first:last], hi[first:last], group[first:last], n_groups
+        )
+        own_bars = Bars(sizes, bars.operations, bars.decays)
+        own_account = Account(layout.account.levels[p], layout.account.figures[p])
+        v = layout.v[first:last]
+        is_certified[p] = _one_pass(kernel, v, layout.sums, part, own_bars, space, tol, own_account)
+
+
+@borrowing
+def _gather(whole: Any, all_sizes: Any, places: Any, kernel: Any, sizes: Any, columns: Any) -> None:
+    """Copy the kernel values and sizes of samples, which are known by their rows, see `hinge.solvers.many`."""
+    for i in range(places.shape[0]):
+        sizes[i], columns[i] = all_sizes[places[i]], places[i] % whole.shape[1]
+    for i in range(places.shape[0]):
+        row, target = whole[places[i]], kernel[i]
+        for j in range(places.shape[0]):
+            target[j] = row[columns[j]]
+
+
+@borrowing
+def _one_pass(
+    kernel: Any, v: Any, sums: Any, point: Point, bars: Bars, space: Space, tol: float, account: Account
+) -> bool:
     """Solve a problem on its whole kernel matrix, from ``beta`` on; return whether its answer is certified.
 
     Parameters
@@ -160,32 +272,35 @@ def one_pass(kernel: Any, v: Any, sums: Any, point: Point, bars: Bars, tol: floa
         A feasible point, changed in place; its residual is set.
     bars : Bars
         What bounds rounding errors.
+    space : Space
+        What to work with.
     tol : float
         What the violation, rounding errors included, must be within.
     account : Account
         Set to what is to be told of the point.
     """
     n, beta, residual, figures = kernel.shape[0], point.beta, point.residual, account.figures
-    diagonal = np.empty(n)
+    diagonal, error = space.lines[_DIAGONAL][:n], space.lines[_ERROR]
     for t in range(n):
         diagonal[t] = kernel[t, t]
-    rows = Rows(kernel, np.arange(n), np.zeros(n, np.int64), np.zeros(1, np.int64), diagonal)
+    rows = Rows(kernel, space.slots[0][:n], space.slots[1], space.slots[2], diagonal)
     figures[ITERATIONS] = 0.0
-    is_finite = _find_residual(kernel, v, beta, residual)
+    pair_tol = tol if tol < _PAIR_TOL else _PAIR_TOL
+    is_finite = _find_residual(kernel, v, beta, residual, error)
     for turn in range(_TURNS if is_finite else 0):
-        outcome = optimise(point, rows, SECOND_ORDER, None, min(tol, _PAIR_TOL), _BURST * beta.shape[0] + 1)
+        outcome = take_steps(point, rows, space.search, SECOND_ORDER, None, pair_tol, _BURST * beta.shape[0] + 1)
         if outcome.code != CONVERGED and outcome.code != STEP_LIMIT:
             return False
         aim = AIM * (1.0 + _largest(residual))
-        _, n_rounds = settle(kernel, point, aim, _PATIENCE, _MOST_ROUNDS)
+        _, n_rounds = settle(kernel, point, space.room, aim, _PATIENCE, _MOST_ROUNDS)
         figures[ITERATIONS] += outcome.steps + n_rounds
         figures[TURNS] = turn + 1
         _restore_sums(sums, diagonal, point)
-        if not _find_residual(kernel, v, beta, residual):
+        if not _find_residual(kernel, v, beta, residual, error):
             return False
-        _describe(v, point, bars, account)
+        _describe(v, point, bars, space, account)
         violation, rounding = figures[VIOLATION], figures[ROUNDING]
-        is_sharp = violation <= aim or violation <= min(rounding, HIDDEN * aim)
+        is_sharp = violation <= aim or (violation <= rounding and violation <= HIDDEN * aim)
         if is_sharp and violation <= tol and rounding <= NEGLIGIBLE * tol:
             return bool(np.isfinite(figures[OBJECTIVE]))
     return False
@@ -195,14 +310,16 @@ def one_pass(kernel: Any, v: Any, sums: Any, point: Point, bars: Bars, tol: floa
 def _largest(values: Any) -> float:
     largest = 0.0
     for t in range(values.shape[0]):
-        largest = max(largest, abs(values[t]))
+        largest = abs(values[t]) if abs(values[t]) > largest else largest
     return largest
 
 
-@compiled
-def _find_residual(kernel: Any, v: Any, beta: Any, residual: Any) -> bool:
+@borrowing
+def _find_residual(kernel: Any, v: Any, beta: Any, residual: Any, image: Any) -> bool:
     """Set the residual to v − Kβ; return whether all of it is finite."""
-    n, image = kernel.shape[0], np.zeros(kernel.shape[0])
+    n = kernel.shape[0]
+    for t in range(n):
+        image[t] = 0.0
     for s in range(n):
         coefficient = _coefficient(beta, s, n)
         if coefficient != 0:
@@ -239,38 +356,37 @@ def _restore_sums(sums: Any, diagonal: Any, point: Point) -> None:
                 if is_free and (chosen < 0 or diagonal[t % n] < diagonal[chosen % n]):
                     chosen = t
         if chosen >= 0:
-            beta[chosen] = min(max(beta[chosen] + (sums[g] - total), lo[chosen]), hi[chosen])
+            beta[chosen] = clipped(beta[chosen] + (sums[g] - total), lo[chosen], hi[chosen])
 
 
-@compiled
-def _describe(v: Any, point: Point, bars: Bars, account: Account) -> None:
+@borrowing
+def _describe(v: Any, point: Point, bars: Bars, space: Space, account: Account) -> None:
     """Set the multipliers and figures of a point."""
     beta, residual, lo, hi, group, n_groups = point
     levels, figures = account
-    n = bars.sizes.shape[0]
-    top, bottom, n_free, total = survey(beta, residual, lo, hi, group, n_groups)
-    found = levels_between(top, bottom, n_free, total)
-    for g in range(levels.shape[0]):
-        levels[g] = found[g] if n_groups > 0 else 0.0
-    figures[VIOLATION] = violation_between(top, bottom, n_groups)
+    n, found, lines = bars.sizes.shape[0], space.room.groups, space.lines
+    error, above, below = lines[_ERROR], lines[_ABOVE], lines[_BELOW]
+    survey(beta, residual, residual, lo, hi, group, found)
+    levels_between(found, levels)
+    if n_groups == 0:
+        levels[0] = 0.0
+    violation = violation_between(found, n_groups)
     n_support, n_bounded = support_counts(beta, lo, hi, n)
-    figures[N_SUPPORT], figures[N_BOUNDED] = n_support, n_bounded
-    above, below = residual.copy(), residual.copy()
-    error, objective = _error(beta, bars, n_support), 0.0
+    _find_error(beta, bars, n_support, error)
+    objective = 0.0
     for t in range(beta.shape[0]):
         bar = error[t % n] + 4 * UNIT * abs(residual[t])
-        above[t] += bar
-        below[t] -= bar
+        above[t], below[t] = residual[t] + bar, residual[t] - bar
         objective -= 0.5 * beta[t] * (v[t] + residual[t])
-    up, _, _, _ = survey(beta, above, lo, hi, group, n_groups)
-    _, down, _, _ = survey(beta, below, lo, hi, group, n_groups)
-    figures[ROUNDING] = max(violation_between(up, down, n_groups) - figures[VIOLATION], 0.0)
-    figures[OBJECTIVE] = objective
+    survey(beta, above, below, lo, hi, group, found)
+    rounding = violation_between(found, n_groups) - violation
+    figures[VIOLATION], figures[ROUNDING] = violation, 0.0 if rounding < 0 else rounding
+    figures[N_SUPPORT], figures[N_BOUNDED], figures[OBJECTIVE] = n_support, n_bounded, objective
     figures[GAP] = gap_between(beta, residual, lo, hi, group, levels)
 
 
-@compiled
-def _error(beta: Any, bars: Bars, n_support: int) -> Any:
+@borrowing
+def _find_error(beta: Any, bars: Bars, n_support: int, error: Any) -> None:
     """Bound the rounding error of each sample's residual: `Source.rounding`, for sums in any order."""
     sizes, operations, decays = bars
     n = sizes.shape[0]
@@ -279,10 +395,8 @@ def _error(beta: Any, bars: Bars, n_support: int) -> Any:
         size = abs(_coefficient(beta, s, n))
         mass += size
         mass_of_sizes += size * (sizes[s] - 1.0 if decays else sizes[s])
-    error = np.empty(n)
     for s in range(n):
         if decays:
             error[s] = UNIT * (operations * (sizes[s] * mass + mass_of_sizes) + n_support * mass)
         else:
             error[s] = UNIT * (operations + n_support) * sizes[s] * mass_of_sizes
-    return error

@@ -21,7 +21,7 @@ from hinge.dual.residuals import exact_residual
 from hinge.kernel.gram import Gram
 from hinge.report import Report, Solution
 from hinge.runtime.threads import blas_on_one_thread
-from hinge.solvers.active_set.direct import AIM, HIDDEN, MOST_FREE, settle
+from hinge.solvers.active_set.direct import AIM, HIDDEN, MOST_FREE, Room, settle
 from hinge.solvers.conclusion import solution_at
 from hinge.solvers.pairs.step import Point
 
@@ -165,7 +165,8 @@ class _Point:
         if problem.ridge is not None:
             kernel = kernel + np.diag(problem.ridge[chosen])
         target, residual = self.beta[chosen], self.residual[chosen]
-        settle(kernel, Point.of(inner, target, residual), aim, _INNER_PATIENCE, _MOST_DIRECTIONS)
+        room = Room.of(inner.n_variables, inner.n_groups)
+        settle(kernel, Point.of(inner, target, residual), room, aim, _INNER_PATIENCE, _MOST_DIRECTIONS)
         change = np.zeros(problem.n_variables)
         change[chosen] = target - self.beta[chosen]
         self.beta[chosen] = target

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hinge.runtime.jit import borrowing, compiled, inlined, larger, smaller
+from hinge.runtime.jit import borrowing, inlined, larger, smaller
 from hinge.solvers.pairs.rules import BLOCK, Search, choose_pair
 from hinge.solvers.pairs.step import (
     CHOSEN,
@@ -56,7 +56,6 @@ class Outcome(NamedTuple):
     second: int
 
 
-@compiled
 def optimise(point: Point, rows: Rows, rule: int, last: Any, tol: float, max_steps: int) -> Outcome:
     """Take steps until the violation is at most ``tol``, a row is missing or ``max_steps`` are done.
 
@@ -74,16 +73,21 @@ def optimise(point: Point, rows: Rows, rule: int, last: Any, tol: float, max_ste
     max_steps : int
         Most steps to take.
     """
-    return _loop(point, rows, _prepare(point, rows, last), rule, last, tol, max_steps)
+    residual, values = point.residual, rows.values
+    search = Search.of(len(residual), point.n_groups, residual.dtype, values.dtype, last is not None)
+    return take_steps(point, rows, search, rule, last, tol, max_steps)
 
 
 @borrowing
-def _loop(point: Point, rows: Rows, search: Search, rule: int, last: Any, tol: float, max_steps: int) -> Outcome:
-    """Take the steps of `optimise`, which holds the arrays.
+def take_steps(
+    point: Point, rows: Rows, search: Search, rule: int, last: Any, tol: float, max_steps: int
+) -> Outcome:
+    """Take the steps of `optimise`, with room to search in.
 
     A pair whose step is less than a unit in the last place of both variables waits for the end: others may move.
     """
     n = rows.slot_of.shape[0]
+    _prepare(point, rows, search)
     steps, n_waiting, change, way = 0, 0, 0.0, 0.0
     while True:
         # ---- done?
@@ -132,24 +136,17 @@ def _loop(point: Point, rows: Rows, search: Search, rule: int, last: Any, tol: f
             _find_extremes(point, search)
 
 
-@compiled
-def _prepare(point: Point, rows: Rows, last: Any) -> Search:
-    r, n_marks = point.residual, max(point.n_groups, 1)
-    dtype = rows.values.dtype
-    search = Search(
-        np.full((n_marks, r.shape[0]), r.dtype.type(-np.inf)),
-        np.full((n_marks, r.shape[0]), r.dtype.type(np.inf)),
-        np.empty(n_marks),
-        np.empty(n_marks),
-        np.zeros(n_marks, np.int64),
-        rows.diagonal.astype(dtype),
-        np.empty(r.shape[0], dtype=dtype),
-        np.empty(0 if last is None else r.shape[0]),
-    )
-    for t in range(r.shape[0]):
+@borrowing
+def _prepare(point: Point, rows: Rows, search: Search) -> None:
+    for t in range(rows.diagonal.shape[0]):
+        search.diagonal[t] = rows.diagonal[t]
+    for g in range(search.up.shape[0]):
+        search.begin[g] = 0
+        for t in range(point.residual.shape[0]):
+            search.up[g, t], search.down[g, t] = -np.inf, np.inf
+    for t in range(point.residual.shape[0]):
         _mark(t, point, search)
     _find_extremes(point, search)
-    return search
 
 
 @inlined
@@ -208,7 +205,7 @@ def _follow_pair(point: Point, search: Search, row_i: Any, row_j: Any, step: flo
     _find_extremes(point, search)
 
 
-@borrowing
+@inlined
 def _subtract_pair(r: Any, row_i: Any, row_j: Any, step: float, up: Any, down: Any) -> tuple[float, float, int]:
     """r −= step (row_i − row_j), and in the same pass the new extremes and where the block of the top begins."""
     top, bottom = r.dtype.type(-np.inf), r.dtype.type(np.inf)

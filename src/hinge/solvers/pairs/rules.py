@@ -62,6 +62,27 @@ class Search(NamedTuple):
     score: Any
     gain: Any
 
+    @classmethod
+    def of(cls, n_variables: int, n_groups: int, residual: Any, values: Any, looks_back: bool) -> Search:
+        """Make room for so many variables, or fewer.
+
+        Parameters
+        ----------
+        n_variables, n_groups : int
+            Size of the problem.
+        residual, values : dtype
+            Precision of residual and rows.
+        looks_back : bool
+            Whether the rule remembers a pair.
+        """
+        n_marks = max(n_groups, 1)
+        return cls(
+            np.empty((n_marks, n_variables), residual), np.empty((n_marks, n_variables), residual),
+            np.empty(n_marks), np.empty(n_marks), np.empty(n_marks, np.int64),
+            np.empty(n_variables, values), np.empty(n_variables, values),
+            np.empty(n_variables if looks_back else 0),
+        )  # fmt: skip
+
 
 @inlined
 def choose_pair(
@@ -172,7 +193,7 @@ def _is_at_bound(t: int, point: Point) -> bool:
     return point.beta[t] - low <= near or high - point.beta[t] <= near
 
 
-@borrowing
+@inlined
 def _steepest_partner(own: float, top: float, r: Any, down: Any, row: Any, search: Search) -> int:
     """Return the j of largest (r_i − r_j)² / curvature (Bottou & Lin eq. 1.27), -1 where none is positive."""
     n, score, diagonal = row.shape[0], search.score, search.diagonal
@@ -197,7 +218,7 @@ def _steepest_partner(own: float, top: float, r: Any, down: Any, row: Any, searc
             if largest > best:
                 best, place = largest, first + begin
     if best > 0 and np.isfinite(best):
-        for t in range(place, score.shape[0]):
+        for t in range(place, r.shape[0]):
             if score[t] == best:
                 return t
     return -1
