@@ -46,7 +46,7 @@ ITERATIONS, TURNS, VIOLATION, ROUNDING, OBJECTIVE, GAP, N_SUPPORT, N_BOUNDED, N_
 
 
 class Bars(NamedTuple):
-    """What bounds the rounding error of kernel values and their sums, for compiled code.
+    """What an answer is measured by: bounds of the rounding of kernel values and their sums. For compiled code.
 
     Attributes
     ----------
@@ -56,11 +56,14 @@ class Bars(NamedTuple):
         κ of a kernel value.
     decays : bool
         Whether these are sizes of an exponent's terms.
+    tol : float
+        What the violation, rounding errors included, must be within.
     """
 
     sizes: Any
     operations: float
     decays: bool
+    tol: float
 
 
 class Account(NamedTuple):
@@ -180,7 +183,7 @@ def solve_parts(gram: Gram, chosen: Index, layout: Layout, tol: float, is_certif
     n_groups, is_whole = layout.point.n_groups, not len(layout.samples)
     largest = int((layout.offsets[chosen + 1] - layout.offsets[chosen]).max())
     space, memory = Space.of(largest, n_groups), np.empty(0 if is_whole else largest * largest)
-    _solve_parts(_writable(gram), memory, chosen, layout, Bars(*gram.error_terms()), space, tol, is_certified)
+    _solve_parts(_writable(gram), memory, chosen, layout, Bars(*gram.error_terms(), tol), space, is_certified)
 
 
 def _writable(gram: Gram) -> Floats:
@@ -208,7 +211,7 @@ def report_of(figures: Vector, n_variables: int, gram: Gram, reason: str, second
 
 @borrowing
 def _solve_parts(
-    whole: Any, memory: Any, chosen: Any, layout: Layout, bars: Bars, space: Space, tol: float, is_certified: Any
+    whole: Any, memory: Any, chosen: Any, layout: Layout, bars: Bars, space: Space, is_certified: Any
 ) -> None:
     """Solve the problems ``chosen`` by `_one_pass`, each on its part of the matrix, copied into ``memory``."""
     beta, residual, lo, hi, group, n_groups = layout.point
@@ -222,10 +225,10 @@ def _solve_parts(
         part = Point(
             beta[first:last], residual[first:last], lo[first:last], hi[first:last], group[first:last], n_groups
         )
-        own_bars = Bars(sizes, bars.operations, bars.decays)
+        own_bars = Bars(sizes, bars.operations, bars.decays, bars.tol)
         own_account = Account(layout.account.levels[p], layout.account.figures[p])
         v = layout.v[first:last]
-        is_certified[p] = _one_pass(kernel, v, layout.sums, part, own_bars, space, tol, own_account)
+        is_certified[p] = _one_pass(kernel, v, layout.sums, part, own_bars, space, own_account)
 
 
 @borrowing
@@ -238,9 +241,7 @@ def _gather(whole: Any, all_sizes: Any, places: Any, kernel: Any, sizes: Any) ->
 
 
 @borrowing
-def _one_pass(
-    kernel: Any, v: Any, sums: Any, point: Point, bars: Bars, space: Space, tol: float, account: Account
-) -> bool:
+def _one_pass(kernel: Any, v: Any, sums: Any, point: Point, bars: Bars, space: Space, account: Account) -> bool:
     """Solve a problem on its whole kernel matrix, from ``beta`` on; return whether its answer is certified.
 
     Parameters
@@ -252,11 +253,9 @@ def _one_pass(
     point : Point
         A feasible point, changed in place; its residual is set.
     bars : Bars
-        What bounds rounding errors.
+        What the answer is measured by.
     space : Space
         What to work with.
-    tol : float
-        What the violation, rounding errors included, must be within.
     account : Account
         Set to what is to be told of the point.
     """
@@ -266,6 +265,7 @@ def _one_pass(
         diagonal[t] = kernel[t, t]
     rows = Rows(kernel, space.slots[0][:n], space.slots[1], space.slots[2], diagonal)
     figures[ITERATIONS] = 0.0
+    tol = bars.tol
     pair_tol = tol if tol < _PAIR_TOL else _PAIR_TOL
     is_finite = _find_residual(kernel, v, beta, residual, error)
     for turn in range(_TURNS if is_finite else 0):
@@ -369,7 +369,7 @@ def _describe(v: Any, point: Point, bars: Bars, space: Space, account: Account) 
 @borrowing
 def _find_error(beta: Any, bars: Bars, n_support: int, error: Any) -> None:
     """Bound the rounding error of each sample's residual: `Source.rounding`, for sums in any order."""
-    sizes, operations, decays = bars
+    sizes, operations, decays, _ = bars
     n = sizes.shape[0]
     mass, mass_of_sizes = 0.0, 0.0
     for s in range(n):
