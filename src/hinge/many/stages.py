@@ -57,7 +57,7 @@ class Stage:
         data = TrainingData(None, y[train], np.ones(len(train)), places, (len(train),))
         course = machine._course(data, Kernel("linear"))  # which kernel it is does not matter to a dual problem
         tasks: Any = course.tasks
-        members, problem = tasks.make_together()
+        members, problem = tasks.make_together(np.arange(len(tasks)))
         if is_unbounded(problem) or not is_for_one_pass(int(tasks.sizes.max()), course.settings):
             return None
         reader = _copy(machine)

@@ -10,9 +10,9 @@ An entry keeps its parts to itself. While entries could share a copy of a part, 
 compiled and of the same code from the disk differed in their last bits now and then; since they cannot, tests find
 the same bits.
 
-A function is small: LLVM takes much longer for one large function than for the same code in several, so that parts
-stay apart unless they belong into a hot loop. And it makes few things: a NamedTuple is passed to compiled code
-array by array, an array that is made there brings a dozen functions of Numba with it.
+LLVM takes much longer for one large function than for the same code in several, so that parts may stay apart from
+their callers. An array that is made in compiled code brings a dozen of Numba's functions with it. Those in a
+NamedTuple are passed one by one, so that few large ones are better than many.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ FIGURE_NAMES = (
 
 
 class Bars(NamedTuple):
-    """What bounds the rounding error of kernel values and their sums, for compiled code.
+    """What an answer is measured by: bounds of the rounding of kernel values and their sums. For compiled code.
 
     Attributes
     ----------
@@ -61,11 +61,14 @@ class Bars(NamedTuple):
         κ of a kernel value.
     decays : bool
         Whether these are sizes of an exponent's terms.
+    tol : float
+        What the violation, rounding errors included, must be within.
     """
 
     sizes: Any
     operations: float
     decays: bool
+    tol: float
 
 
 class Account(NamedTuple):
@@ -172,8 +175,8 @@ def solve_in_one_pass(
         return None
     begin, is_certified = beta.copy(), np.zeros(1, dtype=bool)
     layout = Layout.of(np.array([0, len(beta)]), np.empty(0, np.int64), problem, beta)
-    bars = Bars(*gram.error_terms())
-    solve_parts(writable(gram), bars, np.zeros(1, np.int64), layout, settings.tol, is_certified)
+    bars = Bars(*gram.error_terms(), settings.tol)
+    solve_parts(writable(gram), bars, np.zeros(1, np.int64), layout, is_certified)
     residual, levels, figures = layout.point.residual, layout.account.levels[0], layout.account.figures[0]
     run.count(int(figures[ITERATIONS]), 0.0)
     if not is_certified[0]:
@@ -185,13 +188,13 @@ def solve_in_one_pass(
 
 
 def solve_parts(
-    kernel: Floats, bars: Bars, chosen: Index, layout: Layout, tol: float, is_certified: NDArray[np.bool_]
+    kernel: Floats, bars: Bars, chosen: Index, layout: Layout, is_certified: NDArray[np.bool_]
 ) -> None:
     """Solve the problems ``chosen`` on the kernel matrix of all samples, on this thread."""
     n_groups, is_whole = layout.point.n_groups, not len(layout.samples)
     largest = int((layout.offsets[chosen + 1] - layout.offsets[chosen]).max())
     space, memory = Space.of(largest, n_groups), np.empty(0 if is_whole else largest * largest)
-    _solve_parts(kernel, memory, chosen, layout, bars, space, tol, is_certified)
+    _solve_parts(kernel, memory, chosen, layout, bars, space, is_certified)
 
 
 def writable(gram: Gram) -> Floats:
@@ -225,7 +228,7 @@ def shared_report(gram: Gram, reason: str, **own: Any) -> Report:
 
 @borrowing
 def _solve_parts(
-    whole: Any, memory: Any, chosen: Any, layout: Layout, bars: Bars, space: Space, tol: float, is_certified: Any
+    whole: Any, memory: Any, chosen: Any, layout: Layout, bars: Bars, space: Space, is_certified: Any
 ) -> None:
     """Solve the problems ``chosen`` by `_one_pass`, each on its part of the matrix, copied into ``memory``."""
     beta, residual, lo, hi, group, n_groups = layout.point
@@ -239,10 +242,10 @@ def _solve_parts(
         part = Point(
             beta[first:last], residual[first:last], lo[first:last], hi[first:last], group[first:last], n_groups
         )
-        own_bars = Bars(sizes, bars.operations, bars.decays)
+        own_bars = Bars(sizes, bars.operations, bars.decays, bars.tol)
         own_account = Account(layout.account.levels[p], layout.account.figures[p])
         v = layout.v[first:last]
-        is_certified[p] = _one_pass(kernel, v, layout.sums, part, own_bars, space, tol, own_account)
+        is_certified[p] = _one_pass(kernel, v, layout.sums, part, own_bars, space, own_account)
 
 
 @borrowing
@@ -257,9 +260,7 @@ def _gather(whole: Any, all_sizes: Any, places: Any, kernel: Any, sizes: Any, co
 
 
 @borrowing
-def _one_pass(
-    kernel: Any, v: Any, sums: Any, point: Point, bars: Bars, space: Space, tol: float, account: Account
-) -> bool:
+def _one_pass(kernel: Any, v: Any, sums: Any, point: Point, bars: Bars, space: Space, account: Account) -> bool:
     """Solve a problem on its whole kernel matrix, from ``beta`` on; return whether its answer is certified.
 
     Parameters
@@ -271,11 +272,9 @@ def _one_pass(
     point : Point
         A feasible point, changed in place; its residual is set.
     bars : Bars
-        What bounds rounding errors.
+        What the answer is measured by.
     space : Space
         What to work with.
-    tol : float
-        What the violation, rounding errors included, must be within.
     account : Account
         Set to what is to be told of the point.
     """
@@ -285,6 +284,7 @@ def _one_pass(
         diagonal[t] = kernel[t, t]
     rows = Rows(kernel, space.slots[0][:n], space.slots[1], space.slots[2], diagonal)
     figures[ITERATIONS] = 0.0
+    tol = bars.tol
     pair_tol = tol if tol < _PAIR_TOL else _PAIR_TOL
     is_finite = _find_residual(kernel, v, beta, residual, error)
     for turn in range(_TURNS if is_finite else 0):
@@ -388,7 +388,7 @@ def _describe(v: Any, point: Point, bars: Bars, space: Space, account: Account) 
 @borrowing
 def _find_error(beta: Any, bars: Bars, n_support: int, error: Any) -> None:
     """Bound the rounding error of each sample's residual: `Source.rounding`, for sums in any order."""
-    sizes, operations, decays = bars
+    sizes, operations, decays, _ = bars
     n = sizes.shape[0]
     mass, mass_of_sizes = 0.0, 0.0
     for s in range(n):
