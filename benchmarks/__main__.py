@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import cases, contenders, grid, history, reader, report, small, startup
+from benchmarks import cases, contenders, grid, history, many, reader, report, small, startup
 from benchmarks.cases import CASES
 from benchmarks.contenders import HINGE, HINGE_INPUTS, LINEAR_PEERS, PEERS, Contender
 from benchmarks.run import Bench, Options, read_records
@@ -27,6 +27,7 @@ SECTIONS = {
         small.CASES,
         [],
     ),
+    "many": ("a searchlight of 5,000 neighbourhoods, against joblib and scikit-learn", many.CASES, []),
     "linear": ("linear kernels, LIBLINEAR among the contenders", cases.LINEAR, LINEAR_PEERS),
     "sweep": ("C from 2^-5 to 2^15 and gamma from 2^-15 to 2^3 on a small set", cases.SWEEP, PEERS),
     "grid": ("LIBSVM's 110-point grid by five folds, against GridSearchCV", grid.GRIDS, []),
@@ -121,6 +122,8 @@ def _run_cases(bench: Bench, section: str, names: Sequence[str], entrants: list[
                 reader.measure(bench, name)
             elif section == "small":
                 small.measure(bench, name)
+            elif section == "many":
+                many.measure(bench, name)
             elif section == "grid":
                 grid.measure(bench, name)
             elif section == "sweep":
@@ -168,7 +171,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     if arguments.command == "remark":
         report.remark(arguments.out, arguments.section, arguments.case, arguments.text)
         return
-    unknown = set(arguments.cases or ()) - set(CASES) - set(reader.FILES) - set(grid.GRIDS) - set(small.CASES)
+    known = {*CASES, *reader.FILES, *grid.GRIDS, *small.CASES, *many.CASES}
+    unknown = set(arguments.cases or ()) - known
     if unknown:
         raise SystemExit(f"unknown cases: {', '.join(sorted(unknown))}; known are {', '.join(CASES)}")
     names = list(SECTIONS) if arguments.command == "all" else [arguments.command]

@@ -371,7 +371,31 @@ def small(_: str, records: list[Record]) -> Section:
     return Section([table], goals, [note])
 
 
+def many(_: str, records: list[Record]) -> Section:
+    """Very many small fits."""
+    table = Table(
+        "Seconds for all neighbourhoods, medians of turns within one process",
+        ["case", "neighbourhoods", "Hinge s", "scikit-learn s", "Hinge is faster by", "same scores", "at 1e-9"],
+    )
+    runs, gains = [run for run in records if run["kind"] == "many"], []
+    for case in dict.fromkeys(run["case"] for run in runs):
+        group = [run for run in runs if run["case"] == case]
+        own, theirs = (
+            median([run["seconds"] for run in group if run["contender"] == name]) for name in ("hinge", "sklearn")
+        )
+        gains.append(theirs / own)
+        same = (f"{100 * group[0][key]:.2f} %" for key in ("same", "same_sharp"))
+        table.add(case, str(group[0]["n"]), seconds(own), seconds(theirs), ratio(gains[-1]), *same)
+    goal = Goal("Smallest speed-up of a searchlight", min(gains, default=None), 20)
+    note = (
+        "scikit-learn's SVC and cross_val_score in joblib's processes, as many as there are cores. Scores of its "
+        "folds differ where its tolerance leaves a sample on the other side; the last column compares at 1e-9."
+    )
+    return Section([table], [goal], [note])
+
+
 RENDER: dict[str, Callable[[str, list[Record]], Section]] = {
     "table": fits, "scale": fits, "more": fits, "multiclass": fits, "linear": fits, "sweep": sweep, "small": small,
-    "grid": grid, "inputs": inputs, "predict": predict, "memory": memory, "startup": startup, "reader": reader,
+    "many": many, "grid": grid, "inputs": inputs, "predict": predict, "memory": memory, "startup": startup,
+    "reader": reader,
 }  # fmt: skip

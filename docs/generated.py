@@ -13,6 +13,7 @@ MODULES = {
     "hinge.selection": "Choosing parameters",
     "hinge.plot": "Pictures",
     "hinge.patch": "Hinge in the place of scikit-learn",
+    "hinge.many": "Very many small fits",
     "hinge.io": "Files",
     "hinge.estimators": "Model files of estimators",
     "hinge.lab": "The laboratory",

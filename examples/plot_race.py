@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import make_moons
 
-from hinge import Gram, Kernel, Settings
+from hinge import Gram, Kernel, Settings, Tracing
 from hinge.dual.formulations import c_svc
 from hinge.lab import get
 
@@ -24,13 +24,14 @@ problem = c_svc(2.0 * y - 1, C=10.0)
 
 def run(name, tol):
     """Solve by one algorithm; a Gram matrix of its own, so that kernel values are counted for this run alone."""
-    return get(name).solve(problem, Gram(X, Kernel("rbf", gamma=1.0), precision="double"), Settings(tol=tol))
+    gram = Gram(X, Kernel("rbf", gamma=1.0), precision="double")
+    return get(name).solve(problem, gram, Settings(tol=tol, trace=Tracing(every_step=True)))
 
 
-best = run("auto", 1e-9).solution.report.objective
+best = run("auto", 1e-9).report.objective
 figure, ax = plt.subplots(figsize=(7, 4.6), layout="constrained")
 for name in ("platt", "smo-mvp", "smo-second-order", "chunking"):
-    trace = run(name, 1e-4).trace
+    trace = run(name, 1e-4).report.trace
     distance = np.maximum(trace.objective - best, 1e-12)
     ax.step(np.maximum(trace.kernel_evaluations, 1), distance, where="post", label=name)
 ax.set(

@@ -151,6 +151,8 @@ LARGE = {
     "estimators.svc.__init__": _API,
     "selection.search.__init__": _API,
     "selection.validation.cross_validate": _API,
+    "many.evaluation.cross_validate_many": _API,
+    "many.evaluation.fit_many": _API,
     "lab.race.race": "options of a race, each by its name",
     **dict.fromkeys(
         (

@@ -11,9 +11,10 @@ from sklearn.svm import SVC, SVR
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks import history, report, verify
+from benchmarks import history, many, report, verify
 from benchmarks.__main__ import main
 from benchmarks.goals import Goal
+from benchmarks.sections import RENDER
 from benchmarks.summary import best_peer, figures, speedup
 from benchmarks.verify import Answer, check_answer, check_classifier
 
@@ -207,6 +208,15 @@ def test_a_small_run(tmp_path, capsys):
     assert "\nA small set.\n" in text
     assert str(tmp_path) not in text
     assert "hinge" in capsys.readouterr().out
+
+
+def test_the_section_of_many_fits_compares_the_same_searchlight(monkeypatch, capsys):
+    monkeypatch.setattr(many, "_TURNS", 1)
+    many.main("searchlight, rbf", 12)
+    runs = [{"kind": "many", "case": "c", **json.loads(line)} for line in capsys.readouterr().out.splitlines()]
+    assert [run["contender"] for run in runs] == ["hinge", "sklearn"]
+    assert runs[0]["same_sharp"] == 1.0
+    assert [row[0] for row in RENDER["many"]("many", runs).tables[0].rows] == ["c"]
 
 
 @pytest.mark.slow

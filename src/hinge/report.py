@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from html import escape
 from itertools import combinations
 from math import isnan, nan
-from typing import Any, Self
+from typing import Any, Self, overload
+
+import numpy as np
 
 from hinge.arrays import Vector
 from hinge.trace import Trace
@@ -148,6 +151,19 @@ class Report:
         """Whether the answer is within the tolerance asked for."""
         return self.status is Status.CONVERGED
 
+    def after(self, earlier: Report) -> Report:
+        """Return the report of two runs, where this one went on from the end of an earlier one."""
+        trace = self.trace
+        if trace is not None and earlier.trace is not None:
+            trace = earlier.trace.followed_by(trace.shifted(earlier.seconds, earlier.iterations))
+        return replace(
+            self,
+            iterations=earlier.iterations + self.iterations,
+            outer_steps=earlier.outer_steps + self.outer_steps,
+            seconds=earlier.seconds + self.seconds,
+            trace=trace,
+        )
+
     def as_dict(self) -> dict[str, Any]:
         """Return the figures as a plain dictionary, ready for JSON."""
         figures = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "trace"}
@@ -188,6 +204,76 @@ class Report:
         return html_table([], self.rows())
 
 
+class Ledger(Sequence[Report]):
+    """Reports of many machines; of those that ended alike only the figures in which they differ are kept.
+
+    Parameters
+    ----------
+    others : list of Report or None
+        The report of every machine; None for those that ended alike.
+    shared : Report, optional
+        What these have in common.
+    names : sequence of str
+        In which figures they differ.
+    figures : array of shape (n_machines, n_figures), optional
+        These figures of every machine; lines of the others are not looked at.
+
+    Examples
+    --------
+    >>> alike = Report(Status.CONVERGED, solver="block")
+    >>> ledger = Ledger([None, Report(Status.STALLED)], alike, ["iterations"], np.array([[7.0], [0.0]]))
+    >>> ledger[0].solver, ledger[0].iterations, ledger[1].converged
+    ('block', 7, False)
+    """
+
+    def __init__(
+        self,
+        others: list[Report | None],
+        shared: Report | None = None,
+        names: Sequence[str] = (),
+        figures: Vector | None = None,
+    ) -> None:
+        self.others, self.shared, self.names, self.figures = others, shared, tuple(names), figures
+
+    def __len__(self) -> int:
+        return len(self.others)
+
+    @overload
+    def __getitem__(self, number: int) -> Report: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[Report]: ...
+    def __getitem__(self, number: int | slice) -> Report | list[Report]:
+        if isinstance(number, slice):
+            return [self[k] for k in range(*number.indices(len(self)))]
+        if (other := self.others[number]) is not None:
+            return other
+        assert self.shared is not None
+        assert self.figures is not None
+        kinds = (type(getattr(self.shared, name)) for name in self.names)
+        values = (kind(value) for kind, value in zip(kinds, self.figures[number].tolist(), strict=True))
+        return replace(self.shared, **dict(zip(self.names, values, strict=True)))
+
+    def column(self, name: str) -> Vector:
+        """Return one figure of all reports."""
+        if self.shared is None or self.figures is None:
+            return np.array([getattr(report, name) for report in self.others])
+        if name in self.names:
+            column = self.figures[:, self.names.index(name)].copy()
+        else:
+            column = np.full(len(self), getattr(self.shared, name))
+        for number, report in enumerate(self.others):
+            if report is not None:
+                column[number] = getattr(report, name)
+        return column
+
+    def statuses(self) -> Counter[Status]:
+        """Count how many machines ended in each way."""
+        statuses = Counter(report.status for report in self.others if report is not None)
+        if self.shared is not None:
+            statuses[self.shared.status] += self.others.count(None)
+        return +statuses
+
+
 class Reports(tuple[Report, ...]):
     """The reports of all machines of a fit, which know whose they are.
 
@@ -197,8 +283,8 @@ class Reports(tuple[Report, ...]):
         One a machine.
     classes : sequence
         The classes, sorted; empty where there are none.
-    scheme : {"ovo", "ovr"}
-        A machine for each pair of classes, or one for each class against the rest.
+    scheme : {"ovo", "ovr", "crammer_singer"}
+        A machine for each pair of classes, one for each class against the rest, or one for all classes.
 
     Examples
     --------
@@ -252,8 +338,10 @@ def machine_names(classes: Sequence[Any], scheme: str = "ovo") -> list[str]:
     ['a against the rest', 'b against the rest', 'c against the rest']
     """
     labels = [str(label) for label in classes]
-    if len(labels) == 2:
+    if len(labels) == 2 and scheme != "crammer_singer":
         return [f"{labels[1]} against {labels[0]}"]
+    if scheme == "crammer_singer":
+        return ["all classes"]
     if scheme == "ovr":
         return [f"{label} against the rest" for label in labels]
     return [f"{first} against {second}" for first, second in combinations(labels, 2)]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from math import isfinite
 from typing import Any, Literal, get_args
-
-import numpy as np
 
 from hinge.trace import Tracing
 
@@ -131,8 +130,6 @@ class Sizes:
 
     Parameters
     ----------
-    one_pass : int
-        A problem of up to so many variables, whose matrix is in memory, is solved in one compiled pass.
     one_set : int
         A problem of up to so many variables is one working set: its whole matrix is cheaper than a second choice.
     smallest_set, largest_set : int
@@ -141,6 +138,8 @@ class Sizes:
     cheap_subset, dear_subset : int
         A random quarter is solved first where it has at least so many samples, with kernel values that are cheap
         to compute again and with dear ones.
+    one_pass : int
+        A problem of up to so many variables, whose matrix is in memory, is solved in one compiled pass.
 
     Examples
     --------
@@ -148,12 +147,12 @@ class Sizes:
     50
     """
 
-    one_pass: int = 1000
     one_set: int = 2000
     smallest_set: int = 512
     largest_set: int = 4096
     cheap_subset: int = 1000
     dear_subset: int = 3500
+    one_pass: int = 1000
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -219,7 +218,7 @@ class Settings:
                 raise ValueError(f"unknown {name} {getattr(self, name)!r}; known are {known}")
         for name in ("tol", "gap_tol", "max_iter", "time_limit"):
             value = getattr(self, name)
-            if value is not None and not (np.isfinite(value) and value > 0):
+            if value is not None and not (isfinite(value) and value > 0):
                 raise ValueError(f"{name} must be a positive number, got {value}")
 
     def gap_suffices(self, report: Any) -> bool:

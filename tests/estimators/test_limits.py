@@ -106,8 +106,7 @@ def test_small_pairs_of_classes_are_solved_like_any_other(estimator):
     points, names = rng.normal(size=(90, 4)), np.arange(90) % 18
     quick = clone(estimator).set_params(decision_function_shape="ovo").fit(points, names)
     general = clone(quick).set_params(callback=lambda progress: False).fit(points, names)
-    assert "pairs" in {report.solver for report in quick.reports_}
-    assert {report.solver for report in general.reports_} == {"block"}
+    assert {report.solver for report in (*quick.reports_, *general.reports_)} == {"block"}
     np.testing.assert_allclose(quick.decision_function(points), general.decision_function(points), atol=1e-7)
     for ours, theirs in zip(quick.reports_, general.reports_, strict=True):
         assert ours.violation <= 1e-9

@@ -7,6 +7,7 @@ import pytest
 
 from hinge import SVC, SVR, Gram, Kernel, Settings, Sizes, Status, solve
 from hinge.dual.formulations import c_svc
+from hinge.solvers.many import Parts
 from hinge.training.machine import combined_report
 from hinge.training.tasks import Task
 from hinge.training.trainer import Trainer
@@ -64,8 +65,8 @@ def test_a_solver_that_errs_is_asked_again_from_where_it_was(n_right, monkeypatc
 @pytest.mark.parametrize("status", ENDS)
 @pytest.mark.parametrize("which", range(3))
 def test_one_machine_that_did_not_converge_speaks_for_the_fit(status, which, n_jobs, monkeypatch):
-    """Three pairs of classes, one of which ends otherwise."""
-    rows, y, order = X[:120], THREE[:120], []
+    """Three pairs of classes, trained in one loop but for one, which ends otherwise."""
+    rows, y, order, solve_parts = X[:120], THREE[:120], [], Parts.solve
 
     def answer(problem, gram, settings):
         solution = solve(problem, gram, settings)
@@ -73,16 +74,24 @@ def test_one_machine_that_did_not_converge_speaks_for_the_fit(status, which, n_j
         is_it = (problem.n_samples, int((problem.v > 0).sum())) == marked
         return replace(solution, report=replace(solution.report, status=status)) if is_it else solution
 
+    def leave_one(parts, *arguments):
+        solve_parts(parts, *arguments)
+        parts.is_certified[parts.sizes == marked[0]] = False
+
     pairs = [(0, 1), (0, 2), (1, 2)]
     counts = [(int(np.isin(y, pair).sum()), int((y == pair[0]).sum())) for pair in pairs]
     assert len(set(counts)) == 3
     marked = counts[which]
     monkeypatch.setattr("hinge.training.trainer.solve", answer)
+    monkeypatch.setattr(Parts, "solve", leave_one)
     machine = SVC(n_jobs=n_jobs)
     with pytest.warns(UserWarning, match=status):
         machine.fit(rows, y)
     assert machine.report_.status is status
-    assert len(order) == 3
+    assert len(order) == 1
+    assert [report.status for report in machine.reports_] == [
+        status if pair == which else Status.CONVERGED for pair in range(3)
+    ]
     assert machine.report_.message.startswith("2 of 3 machines converged")
     assert machine.fit_status_ == 1
 

@@ -26,6 +26,7 @@ WORKS = """
     import sys, time, warnings
     import numpy as np
     from hinge import SVC
+    from hinge.many import cross_validate_many
     from hinge.selection import GridSearch, cross_validate, leave_one_out, regularisation_path
 
     warnings.simplefilter("ignore")
@@ -53,6 +54,7 @@ WORKS = """
         "leave_one_out": (lambda: leave_one_out(SVC(gamma=0.005, C=10.0), X, y), lambda: ""),
         "path": (lambda: regularisation_path(SVC(gamma=0.001, tol=1e-8), X, y, costs), lambda: ""),
         "probability": (lambda: calibrated.fit(X, y), lambda: getattr(calibrated, "fit_status_", 1)),
+        "many problems": (lambda: cross_validate_many(SVC(), X[:1500], y[:1500], columns=[range(9)] * 10**5), str),
         "classes": (lambda: many.fit(X, np.arange(2500) // 2), lambda: getattr(many, "fit_status_", 1)),
     }
     SVC(probability=True).fit(few, theirs)  # compiled code is loaded
@@ -72,7 +74,7 @@ WORKS = """
 EXPECTED = {
     "predict": "stopped 5", "cross_validate": "stopped", "GridSearch": "stopped True True",
     "GridSearch alone": "stopped True True", "leave_one_out": "stopped", "path": "stopped",
-    "probability": "stopped 1", "classes": "stopped 1",
+    "many problems": "stopped", "probability": "stopped 1", "classes": "stopped 1",
 }  # fmt: skip
 
 

@@ -16,6 +16,9 @@ from hinge.data.samples import Demands, Samples, Statistic
 # double-precision one that a certificate may rest on.
 _ERROR_ALLOWED_IN_SINGLE, _ERROR_ALLOWED_IN_DOUBLE = 1e-5, 1e-11
 
+# Distance of one from the next number.
+_SINGLE, _DOUBLE = float(np.finfo(np.float32).eps), float(np.finfo(np.float64).eps)
+
 
 def comparison_of(samples: Samples, kernel: Demands) -> Statistic:
     """What samples are compared by: the kernel's statistic, or distances feature by feature."""
@@ -26,14 +29,16 @@ def comparison_of(samples: Samples, kernel: Demands) -> Statistic:
 
 def cancels_in_single(samples: Samples, kernel: Demands) -> bool:
     """Whether single precision has too few digits for sums over all features to be subtracted."""
-    terms = _mean(rounding_terms(samples, kernel))
-    return not terms * float(np.finfo(np.float32).eps) <= _ERROR_ALLOWED_IN_SINGLE
+    most = _ERROR_ALLOWED_IN_SINGLE / _SINGLE
+    return not (_largest(samples, kernel) <= most or _mean(rounding_terms(samples, kernel)) <= most)
 
 
 def cancels_in_double(samples: Samples, kernel: Demands) -> bool:
     """Whether not even double precision has digits enough for sums over all features to be subtracted."""
-    terms = _mean(rounding_terms(samples, kernel, of_dots=True)) * roundings(samples)
-    return terms * float(np.finfo(np.float64).eps) > _ERROR_ALLOWED_IN_DOUBLE
+    most = _ERROR_ALLOWED_IN_DOUBLE / _DOUBLE / roundings(samples)
+    if _largest(samples, kernel, of_dots=True) <= most:
+        return False
+    return _mean(rounding_terms(samples, kernel, of_dots=True)) > most
 
 
 def rounding_terms(samples: Samples, kernel: Demands, of_dots: bool = False) -> Vector:
@@ -50,6 +55,16 @@ def rounding_terms(samples: Samples, kernel: Demands, of_dots: bool = False) -> 
         terms = 4 * kernel.gamma * samples.squared_norms(np.float64).astype(np.float64, copy=False)
         # With z = √γ|x − y| the value changes by no more than 2z exp(−z²) < 1 times the change of z.
         return np.sqrt(terms) if samples.has_few_features and not of_dots else terms
+
+
+def _largest(samples: Samples, kernel: Demands, of_dots: bool = False) -> float:
+    """Bound what `rounding_terms` would answer, by the largest norm alone; infinite where that tells nothing."""
+    if not kernel.decays or samples.is_exactly_compared:
+        return 0.0
+    if kernel.by_differences is None:
+        return float("inf")
+    largest = 4 * kernel.gamma * samples.largest_norm
+    return float(largest**0.5) if samples.has_few_features and not of_dots else largest
 
 
 def roundings(samples: Samples) -> float:

@@ -49,7 +49,7 @@ class DenseSamples(FeatureSamples):
 
     def centered(self) -> DenseSamples:
         with np.errstate(over="ignore", invalid="ignore"):  # norms from there are not finite either
-            return DenseSamples(self.rows, self.rows.mean(axis=0, dtype=np.float64))
+            return DenseSamples(self.rows, np.add.reduce(self.rows, axis=0, dtype=np.float64) / max(self.n, 1))
 
     def as_given(self) -> DenseSamples:
         return self if self.center is None else DenseSamples(self.rows)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hinge.arrays import FeatureRows, Floats, Index
 from hinge.data.layout import LAYOUT
+from hinge.runtime.threads import lazy
 
 Statistic = Literal["dot", "l1", "l2", "chi2", "value"]
 
@@ -103,6 +104,11 @@ class Samples(ABC):
             with np.errstate(over="ignore"):  # whoever needs them looks whether they are finite
                 self._norms[dtype] = self._compute_norms(dtype).astype(dtype, copy=False)
         return self._norms[dtype]
+
+    @lazy
+    def largest_norm(self) -> float:
+        """The largest squared norm; not finite if one of them is not."""
+        return float(self.squared_norms(np.float64).max(initial=0.0))
 
     def norms(self, statistic: Statistic, dtype: Any) -> Floats:
         """Return the statistic of every sample with zero (of dot products with itself): ‖x‖² or Σ|x|."""

@@ -7,6 +7,7 @@ which it came. Kernel matrices, and the containers that kernel functions look in
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -244,8 +245,8 @@ def _refuse_nonfinite(values: Floats, name: str) -> None:
 
 
 def _refuse_overflow(samples: Samples) -> None:
-    norms = samples.squared_norms(np.float64)
-    if not np.isfinite(norms).all():
+    if not isfinite(samples.largest_norm):
+        norms = samples.squared_norms(np.float64)
         row = int(np.argmin(np.isfinite(norms)))
         raise ValueError(
             f"X has values so large that their squares overflow, in row {row} for one; scale the features, for "

@@ -41,12 +41,12 @@ def canonical(X: Any) -> Any:
     """
     if np.iscomplexobj(X):
         raise ValueError("Complex data not supported: X has complex values; pass its real part if it is meant")
-    is_tidy = _check(X)
+    is_tidy = check_structure(X)
     matrix = X if X.format == "csr" else X.tocsr()
     if matrix.dtype not in (np.float32, np.float64):
         matrix = matrix.astype(np.float64)
     if X.format != "csr":
-        is_tidy = _check(matrix)
+        is_tidy = check_structure(matrix)
     length = int(matrix.indptr[-1])
     stored = matrix.data[:length]
     if is_tidy and len(matrix.data) == length and np.count_nonzero(stored) == length:
@@ -90,7 +90,7 @@ def compact(*matrices: Any) -> tuple[Index | None, tuple[Any, ...]]:
     return columns.astype(np.int64), tuple(narrow)
 
 
-def _check(X: Any) -> bool:
+def check_structure(X: Any) -> bool:
     """Check the index arrays of a sparse matrix; return whether every line lists its entries once, in order."""
     if X.format == "coo":
         _check_coordinates(X)

@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 from hinge.arrays import Vector
 from hinge.dual.problem import DualProblem
 
+_EPS = float(np.finfo(np.float64).eps)
+
 
 class InfeasibleNuError(ValueError):
     """ν asks for more support vectors than the data can give."""
@@ -226,15 +228,18 @@ def nu_svr(y: Any, C: float = 1.0, nu: float = 0.5, weights: Any = None) -> Dual
 
 def _fill(room: Vector, mass: float) -> Vector:
     """Fill the variables in order until ``mass`` is spent, as LIBSVM starts its ν formulations."""
-    filled = np.clip(mass - np.concatenate([[0.0], np.cumsum(room)[:-1]]), 0.0, room)
-    dust = 8 * np.finfo(np.float64).eps * mass  # the rounding of the sum must not leave a variable inside its box
+    filled = np.full(len(room), mass)
+    filled[1:] -= np.cumsum(room[:-1])
+    filled = np.minimum(np.maximum(filled, 0.0), room)
+    dust = 8 * _EPS * mass  # the rounding of the sum must not leave a variable inside its box
     filled = np.where(room - filled <= dust, room, filled)
     return np.where(filled <= dust, 0.0, filled)
 
 
 def _labels(y: Any) -> Vector:
-    y = _targets(y)
-    if not (np.abs(y) == 1.0).all():
+    y = np.asarray(y, dtype=np.float64)
+    if y.ndim != 1 or len(y) == 0 or not (np.abs(y) == 1.0).all():
+        _targets(y)  # which says what else may be wrong
         raise ValueError("labels must be +1 or -1; encode the two classes first")
     return y
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from hinge.estimators.files import load_model, save_model
 from hinge.estimators.nu_svc import NuSVC
 from hinge.estimators.one_class import OneClassSVM
-from hinge.estimators.persistence import SKOPS_TYPES
 from hinge.estimators.regression import SVR, NuSVR
 from hinge.estimators.svc import SVC
 
@@ -16,15 +15,17 @@ if TYPE_CHECKING:
     from sklearn.svm import l1_min_c
 
     from hinge.estimators.linear import LinearSVC, LinearSVR
+    from hinge.estimators.persistence import SKOPS_TYPES
 
 __all__ = [
     "SKOPS_TYPES", "SVC", "SVR", "LinearSVC", "LinearSVR", "NuSVC", "NuSVR", "OneClassSVM", "l1_min_c",
     "load_model", "save_model",
 ]  # fmt: skip
 
-# Imported when they are used: they need parts of scikit-learn that take long to import. `l1_min_c` is
+# Imported when they are used: these need parts of scikit-learn that take long to import. `l1_min_c` is
 # scikit-learn's own, here so that `hinge` has every public name of `sklearn.svm`.
 _LATER = {
+    "SKOPS_TYPES": "hinge.estimators.persistence",
     "LinearSVC": "hinge.estimators.linear",
     "LinearSVR": "hinge.estimators.linear",
     "l1_min_c": "sklearn.svm",

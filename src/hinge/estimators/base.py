@@ -27,7 +27,7 @@ from hinge.arrays import Vector
 from hinge.certificates import Certificates
 from hinge.data.collection import Collection
 from hinge.data.given import RowKernel
-from hinge.data.structure import canonical
+from hinge.data.structure import canonical, check_structure
 from hinge.estimators.exchange import Exchange
 from hinge.estimators.fitting import Trainable
 from hinge.estimators.inputs import (
@@ -115,7 +115,7 @@ class KernelMachine(StandIn, Exchange, LibsvmNames, Trainable):
             if is_supervised and y is None:
                 raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but y is None.")
             check_consistent_length(X, y)
-            X, y = Collection(X), self._check_targets(_check_y(y, estimator=self)) if is_supervised else None
+            X, y = _collected(X), self._check_targets(_check_y(y, estimator=self)) if is_supervised else None
         elif sp.issparse(X) and self.kernel == "precomputed":
             raise TypeError("Sparse precomputed kernels are not supported: pass K.toarray().")
         else:
@@ -266,7 +266,7 @@ class KernelMachine(StandIn, Exchange, LibsvmNames, Trainable):
             return self._known[1].copy()
         self._check_fitted()
         if callable(self._model.kernel.name):
-            X = Collection(X)
+            X = _collected(X)
         elif self.kernel == "precomputed":
             X = self._check_gram_rows(X)
         else:
@@ -300,3 +300,10 @@ class KernelMachine(StandIn, Exchange, LibsvmNames, Trainable):
         tags.input_tags.sparse = self.kernel != "precomputed"
         tags.input_tags.positive_only = self.kernel in KERNELS and kind_of(self.kernel).needs_nonnegative
         return tags
+
+
+def _collected(X: Any) -> Collection:
+    """Return samples as a kernel function gets them: as they are, unless their indices would end the process."""
+    if sp.issparse(X):
+        check_structure(X)
+    return Collection(X)

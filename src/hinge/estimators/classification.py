@@ -69,7 +69,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         by_pairs = n_classes > 2 and self.multi_class == "ovo"
         coefficients = by_opponent(model.coefficients, codes, n_classes) if by_pairs else model.coefficients
         self.dual_coef_ = self._as_input(coefficients)
-        self.n_iter_ = np.array([report.iterations for report in self.reports_], dtype=np.int32)
+        self.n_iter_ = self._ledger.column("iterations").astype(np.int32)
 
     # ------------------------------------------------------------------ predicting
 

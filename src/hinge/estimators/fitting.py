@@ -26,6 +26,7 @@ from hinge.runtime.threads import blas_on_one_thread
 from hinge.training.course import Course, Fit, Past
 from hinge.training.data import TrainingData
 from hinge.training.formulation import Formulation
+from hinge.training.machine import ledger_of
 from hinge.training.progress import CallbackListener, Listener, TaskListener, Watch, verbose_listener
 from hinge.training.trainer import Sharing, Trainer
 
@@ -96,11 +97,17 @@ class Trainable(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def _publish(self, fit: Fit) -> None:
         """Set all attributes."""
         self._model = fit.model
-        scheme = getattr(self, "multi_class", "ovo")
-        self.reports_ = Reports((m.solution.report for m in fit.machines), fit.formulation.labels, scheme)
+        self._ledger = ledger_of(fit.machines)
         self.report_ = fit.report
         self.fit_status_ = 0 if fit.report.converged else 1
         self._past = Past.of(fit) if self.warm_start else None
+
+    @property
+    def reports_(self) -> Reports:
+        """The report of every machine; ``reports_.names`` says which classes it tells apart."""
+        if "_ledger" not in vars(self):
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet; reports_ exists after fit")
+        return Reports(self._ledger, getattr(self, "classes_", ()), getattr(self, "multi_class", "ovo"))
 
     # ------------------------------------------------------------------ fitting
 

@@ -12,13 +12,13 @@ from sklearn.linear_model._base import LinearClassifierMixin, LinearModel, Spars
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
+from sklearn.utils.validation import column_or_1d, validate_data
 
 from hinge.data.structure import canonical
 from hinge.dual.formulations import c_svc, epsilon_svr
 from hinge.estimators.documentation import documented
 from hinge.estimators.fitting import Trainable
-from hinge.estimators.inputs import class_weights_of, thread_count
+from hinge.estimators.inputs import checked_weights, class_weights_of, thread_count
 from hinge.estimators.stand_in import StandIn
 from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import Kernel
@@ -90,7 +90,7 @@ class LinearMachine(StandIn, Trainable):
         y = self._check_targets(y)
         check_random_state(self.random_state)
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+            sample_weight = checked_weights(sample_weight, X)
         return with_feature(select(X, y, sample_weight, is_gram=False), self._threshold)
 
     def _check_options(self) -> None:

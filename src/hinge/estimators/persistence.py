@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import scipy.sparse as sp
 
+from hinge.estimators.linear import LinearSVC, LinearSVR
 from hinge.estimators.nu_svc import NuSVC
 from hinge.estimators.one_class import OneClassSVM
 from hinge.estimators.regression import SVR, NuSVR
 from hinge.estimators.svc import SVC
 from hinge.kernel.kernels import KERNELS, kind_of
 from hinge.model import Model
-from hinge.report import Report
+from hinge.report import Ledger, Report
 from hinge.training.course import Past
 
-_ESTIMATORS = (SVC, NuSVC, SVR, NuSVR, OneClassSVM)
-_PARTS = (Model, Report, Past, *(kind_of(name) for name in KERNELS))
+_ESTIMATORS = (SVC, NuSVC, SVR, NuSVR, OneClassSVM, LinearSVC, LinearSVR)
+_PARTS = (Model, Ledger, Report, Past, *(kind_of(name) for name in KERNELS))
 
 # skops asks about these for scikit-learn's own machines, too, where the data was sparse.
 _CONTAINERS = (sp.csr_matrix, sp.csr_array)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, ClassVar
 
 import numpy as np
@@ -99,9 +100,9 @@ class Kernel:
         return object.__new__(kind_of(name) if cls is Kernel else cls)
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.gamma) and self.gamma >= 0):
+        if not (isfinite(self.gamma) and self.gamma >= 0):
             raise ValueError(f"gamma must be a finite number that is not negative, got {self.gamma}")
-        if not np.isfinite(self.coef0):
+        if not isfinite(self.coef0):
             raise ValueError(f"coef0 must be finite, got {self.coef0}")
         if self.degree < 0 or self.degree != int(self.degree):
             raise ValueError(f"degree must be a whole number that is not negative, got {self.degree}")

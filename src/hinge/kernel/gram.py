@@ -8,7 +8,6 @@ nothing is stored that the row cache does not want. Threads share the columns.
 
 from __future__ import annotations
 
-import copy
 from typing import Any, Literal
 
 import numpy as np
@@ -121,7 +120,7 @@ class Gram:
         self.source = source
         self.n = source.samples.n
         self.dtype = np.dtype(dtype)
-        self.diagonal, self.lengths, self.magnitude = source.diagonal, source.lengths, source.magnitude
+        self.diagonal = source.diagonal
         self.storage, self.cost = source.samples.storage, source.samples.cost
         self.is_positive = source.kernel.is_positive
         self.through_weights = source.features is not None
@@ -145,7 +144,8 @@ class Gram:
         It shares threads, counts and the memory of blocks with this one, unless it has a ``team`` of its own.
         ``origin``: a Gram matrix whose values are sharper, and the places of these samples there.
         """
-        derived = copy.copy(self)
+        derived: Gram = object.__new__(type(self))
+        derived.__dict__.update(vars(self))
         if team is not None:
             derived._work_with(team)
         if cache_bytes is not None:
@@ -156,6 +156,16 @@ class Gram:
     @lazy
     def _tiles(self) -> Tiles:
         return self.source.tiles(self.dtype)
+
+    @property
+    def lengths(self) -> Vector:
+        """√|k(x, x)| of every sample."""
+        return self.source.lengths
+
+    @property
+    def magnitude(self) -> float:
+        """The largest |k(x, x)|."""
+        return self.source.magnitude
 
     @property
     def precision(self) -> str:
@@ -353,8 +363,10 @@ class Gram:
         """
         if self.given_matrix is not None and self.matrix is not None:
             return self
-        source = self if self.is_single_by_wish else self.in_double()
-        values = source._compute_whole()
+        is_as_wished = self.is_single_by_wish or self.dtype == np.float64
+        tiles = self._tiles if is_as_wished else self.source.tiles(np.float64)
+        values = np.empty((self.n, self.n), tiles.dtype)
+        self._fill_with(tiles, values)
         twin = self._with_values(values, np.arange(self.n))
         twin.cache_bytes = max(self.cache_bytes - values.nbytes, 1)
         return twin

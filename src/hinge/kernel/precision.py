@@ -21,6 +21,9 @@ from hinge.kernel.kernels import Kernel
 # Between these two, products and squares of what float32 holds neither overflow nor lose digits.
 _SMALLEST_IN_SINGLE, _LARGEST_IN_SINGLE = 1e-25, 1e30
 
+# The smallest number with all its digits in single precision, and the distance of one from the next number.
+_SINGLE_TINY, _SINGLE_EPS = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).eps)
+
 # What rounds once however the samples are compared: the exponential, the product with a coefficient, the sum.
 _OTHER_ROUNDINGS = 4.0
 
@@ -52,7 +55,7 @@ def choose_precision(
         # The values of a matrix are there; those of a function come in double precision.
         auto = _by_values(diagonal) if samples.matrix is None else samples.matrix.dtype
         return PrecisionChoice(auto if wish == "auto" else _dtype(wish), kernel.statistic)
-    fits = _fits_single(samples, kernel, _largest_norm(samples), float(np.abs(diagonal).max(initial=0.0)))
+    fits = _fits_single(samples, kernel, samples.largest_norm, float(np.abs(diagonal).max(initial=0.0)))
     if wish == "single" and not fits:
         raise ValueError(
             "precision='single' cannot hold these features, their squares, or the kernel's parameters and values; "
@@ -87,7 +90,7 @@ def error_in_single(
         An error for each line of ``coefficients``; infinite where numbers on the way do not fit float32.
     """
     norms = _norms(vectors, np.float64)
-    furthest = float(np.sqrt(_largest_norm(queries)))
+    furthest = float(np.sqrt(queries.largest_norm))
     values, terms = np.ones(vectors.n), rounding_terms(vectors, kernel)
     if not kernel.decays:
         with np.errstate(over="ignore"):
@@ -118,8 +121,8 @@ def _fits_single(samples: Samples, kernel: Kernel, largest_norm: float, largest_
     if not kernel.uses:
         return True
     # Squares below the smallest number are lost, of every feature.
-    lost = kernel.gamma * samples.n_features * float(np.finfo(np.float32).tiny)
-    is_lost = lost > float(np.finfo(np.float32).eps)
+    lost = kernel.gamma * samples.n_features * _SINGLE_TINY
+    is_lost = lost > _SINGLE_EPS
     return _holds(kernel.gamma) and not is_lost and abs(kernel.coef0) <= _LARGEST_IN_SINGLE
 
 
@@ -129,10 +132,6 @@ def _holds(size: float) -> bool:
 
 def _norms(samples: Samples, dtype: Any) -> NDArray[np.float64]:
     return samples.squared_norms(dtype).astype(np.float64, copy=False)
-
-
-def _largest_norm(samples: Samples) -> float:
-    return float(samples.squared_norms(np.float64).max(initial=0.0))
 
 
 def _smallest_norm(samples: Samples, kernel: Kernel) -> float:

@@ -79,7 +79,7 @@ def fill_square(tiles: Tiles, team: Team, values: Floats) -> int:
             tiles.fill(panel, 0, n, values[start:stop])
 
     most_lines, width = LAYOUT.flat_tile
-    lines = int(np.clip(most_lines * width // max(n, 1), LAYOUT.few_rows, most_lines))
+    lines = min(max(most_lines * width // max(n, 1), LAYOUT.few_rows), most_lines)
     with blas_on_one_thread():
         team.share(n, lines, work, tiles.seconds(n * n))
     return n * (n + 1) // 2 if is_mirrored else n * n

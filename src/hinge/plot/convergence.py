@@ -99,6 +99,7 @@ class Convergence(Display):
         if self.tol is not None:
             ax.axhline(self.tol, color=INK, linestyle=":", linewidth=1.0, label=f"tolerance {self.tol:g}")
         ax.set(yscale="log", xlabel=_LABELS[work])
+        ax.locator_params(axis="x", nbins=5)  # seconds of small fits have many digits
         ax.set_ylabel("violation, duality gap" if len(self.traces) == 1 else "violation on all samples")
         ax.grid(alpha=0.25, color=INK, linewidth=0.4)
         ax.set_title(self.title, fontsize=10, loc="left")

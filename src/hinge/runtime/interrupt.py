@@ -13,9 +13,8 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
-from dataclasses import dataclass
-from types import FrameType
-from typing import Any, TypeVar
+from types import FrameType, TracebackType
+from typing import Any, Self, TypeVar
 
 from hinge.runtime import clock
 
@@ -69,19 +68,6 @@ class Interrupt:
         self._pressed_at = min(self._pressed_at, clock.now())
 
 
-@dataclass
-class Scope:
-    """One call that catches Ctrl-C.
-
-    Attributes
-    ----------
-    is_answered : bool
-        Whether the caller is told in another way than by KeyboardInterrupt.
-    """
-
-    is_answered: bool = False
-
-
 _current: contextvars.ContextVar[Interrupt] = contextvars.ContextVar("hinge-interrupt", default=Interrupt())  # noqa: B039
 
 #: Called at the first Ctrl-C that is caught; the command line says here what a person is waiting for.
@@ -110,48 +96,75 @@ def check() -> None:
         raise Cancelled
 
 
-@contextmanager
-def catching() -> Iterator[Scope]:
+class catching:  # noqa: N801 - used like a function
     """Turn the first Ctrl-C into a request to stop; a second one raises KeyboardInterrupt as usual.
 
     The outermost such context raises KeyboardInterrupt at its end if there was a request, unless its call says
     that it has answered it. In threads other than the main one, and inside of another such context, nothing is
     done.
-    """
-    scope, outer = Scope(), _current.get()
-    is_main = threading.current_thread() is threading.main_thread()
-    old = signal.getsignal(signal.SIGINT) if is_main and not outer.is_heard else None
-    if not callable(old):  # Ctrl-C is ignored, ends the process, or belongs to somebody else
-        yield scope
-        return
-    interrupt = Interrupt(outer)
-    interrupt.is_heard = True
 
-    def handle(number: int, frame: FrameType | None) -> None:
-        if interrupt.pressed_at < _NEVER:
-            old(number, frame)
-        interrupt.press()
+    Attributes
+    ----------
+    is_answered : bool
+        Whether the caller is told in another way than by KeyboardInterrupt.
+    """
+
+    def __init__(self) -> None:
+        self.is_answered = False
+        self._interrupt: Interrupt | None = None
+
+    def __enter__(self) -> Self:
+        outer = _current.get()
+        if outer.is_heard or threading.current_thread() is not threading.main_thread():
+            return self
+        old = signal.getsignal(signal.SIGINT)
+        if not callable(old):  # Ctrl-C is ignored, ends the process, or belongs to somebody else
+            return self
+        self._interrupt, self._outer, self._old = Interrupt(outer), outer, old
+        self._interrupt.is_heard = True
+        signal.signal(signal.SIGINT, self._handle)
+        _current.set(self._interrupt)
+        return self
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        assert self._interrupt is not None
+        if self._interrupt.pressed_at < _NEVER:
+            self._old(number, frame)
+        self._interrupt.press()
         announce()
 
-    signal.signal(signal.SIGINT, handle)
-    try:
-        with _entered(interrupt):
-            yield scope
-    except Cancelled:
-        if interrupt.pressed_at < _NEVER:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._interrupt is None:
+            return
+        _current.set(self._outer)
+        signal.signal(signal.SIGINT, self._old)
+        is_pressed = self._interrupt.pressed_at < _NEVER
+        if is_pressed and (isinstance(error, Cancelled) or (error is None and not self.is_answered)):
             raise KeyboardInterrupt from None
-        raise
-    finally:
-        signal.signal(signal.SIGINT, old)
-    if interrupt.pressed_at < _NEVER and not scope.is_answered:
-        raise KeyboardInterrupt
 
 
-@contextmanager
-def within(seconds: float | None) -> Iterator[Interrupt]:
+class _Entered:
+    """Inside, a request to stop is the one that concerns everybody."""
+
+    def __init__(self, interrupt: Interrupt) -> None:
+        self._interrupt = interrupt
+
+    def __enter__(self) -> Interrupt:
+        self._outer = _current.get()
+        _current.set(self._interrupt)
+        return self._interrupt
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _current.set(self._outer)  # a generator may be closed in another context than it was begun in: no token
+
+
+def within(seconds: float | None) -> _Entered:
     """Let everything inside end within so many seconds, if any are given."""
-    with _entered(Interrupt(_current.get(), seconds)) as interrupt:
-        yield interrupt
+    return _Entered(Interrupt(_current.get(), seconds))
 
 
 @contextmanager
@@ -160,7 +173,7 @@ def together() -> Iterator[None]:
 
     Dropped work is no failure: the others are asked to stop by whoever asked for that.
     """
-    with _entered(Interrupt(_current.get())) as interrupt:
+    with _Entered(Interrupt(_current.get())) as interrupt:
         try:
             yield
         except Cancelled:
@@ -168,16 +181,6 @@ def together() -> Iterator[None]:
         except BaseException:
             interrupt.press()
             raise
-
-
-@contextmanager
-def _entered(interrupt: Interrupt) -> Iterator[Interrupt]:
-    outer = _current.get()
-    _current.set(interrupt)
-    try:
-        yield interrupt
-    finally:
-        _current.set(outer)  # a generator may be closed in another context than it was begun in: no token
 
 
 def submit(pool: Executor, function: Callable[..., T], *arguments: Any, **options: Any) -> Future[T]:

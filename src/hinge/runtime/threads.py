@@ -154,6 +154,20 @@ class lazy(Generic[T]):  # noqa: N801 - used like `property`
         return value
 
 
+# Helpers of all teams: starting a thread takes longer than many a fit. There are as many as are ever busy at once.
+_MOST_HELPERS = 1000
+_helpers: tuple[int, ThreadPoolExecutor | None] = (0, None)  # of which process
+
+
+def _pool() -> ThreadPoolExecutor:
+    global _helpers
+    owner, pool = _helpers
+    if pool is None or owner != os.getpid():  # threads do not survive a fork: a child starts its own
+        pool = ThreadPoolExecutor(_MOST_HELPERS, thread_name_prefix="hinge")
+        _helpers = os.getpid(), pool
+    return pool
+
+
 class Team:
     """A fixed number of threads that share the blocks of a range.
 
@@ -180,16 +194,20 @@ class Team:
             raise ValueError(f"threads must be at least 1, got {size}")
         self.size = available_threads() if size is None else size
         self.cancelled: Callable[[], bool] = requested
-        self._pool: ThreadPoolExecutor | None = None
-        self._pool_owner = 0
 
     def share(
-        self, length: int, block: int, work: Callable[[int, int], None], seconds: float = float("inf")
+        self,
+        length: int,
+        block: int,
+        work: Callable[[int, int], None],
+        seconds: float = float("inf"),
+        cancelled: Callable[[], bool] | None = None,
     ) -> None:
         """Call ``work(start, stop)`` for the blocks of ``range(length)``, on all threads.
 
         Blocks are at most ``block`` long, and shorter where that leaves as many to each thread. They are the same
         for every number of threads. ``seconds`` is a guess at how long one thread takes for all of them.
+        ``cancelled`` is asked in the place of the team's own.
 
         Raises
         ------
@@ -201,7 +219,7 @@ class Team:
             n_even = -(-n_blocks // EVEN) * EVEN
             block = min(block, -(-length // (n_even * CACHE_LINE)) * CACHE_LINE)
         starts: Iterator[int] = iter(range(0, length, block))
-        lock = threading.Lock()
+        lock, is_cancelled = threading.Lock(), cancelled or self.cancelled
 
         def run() -> None:
             nonlocal starts
@@ -211,7 +229,8 @@ class Team:
                         start = next(starts, None)
                     if start is None:
                         return
-                    self.check()
+                    if is_cancelled():
+                        raise Cancelled
                     work(start, min(start + block, length))
             except BaseException:
                 with lock:  # nobody begins another block
@@ -225,10 +244,10 @@ class Team:
         helpers: list[Future[None]] = []
         try:
             with together():
-                helpers += [submit(self._executor(), run) for _ in range(n_helpers)]
+                helpers += [submit(_pool(), run) for _ in range(n_helpers)]
                 run()
-        finally:
-            failures = [helper.exception() for helper in helpers]
+        finally:  # helpers that have not begun by now would find nothing to do
+            failures = [helper.exception() for helper in helpers if not helper.cancel()]
         for failure in failures:
             if failure is not None:
                 raise failure
@@ -237,13 +256,6 @@ class Team:
         """Raise `Cancelled` if the team was told to stop; long work asks now and then."""
         if self.cancelled():
             raise Cancelled
-
-    def _executor(self) -> ThreadPoolExecutor:
-        # Threads do not survive a fork: a child starts its own.
-        if self._pool is None or self._pool_owner != os.getpid():
-            self._pool = ThreadPoolExecutor(self.size - 1, thread_name_prefix="hinge")
-            self._pool_owner = os.getpid()
-        return self._pool
 
     def __getstate__(self) -> dict[str, Any]:
         return {"size": self.size}

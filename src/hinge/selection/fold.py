@@ -113,7 +113,7 @@ class FoldTrainer(Trainer):
         self._data = fold_data(shop, fold, kernel.is_precomputed)
         self._origin = {} if origin is None else origin.seats
         self.seats: dict[int, Seat] = {}
-        self._machines: list[Machine] = []
+        self._machines: Sequence[Machine] = []
         self._everywhere: dict[int, Vector] = {}  # decisions of machines on all samples, where residuals tell them
         self._images: dict[str, tuple[Vector, Vector]] = {}
 

@@ -22,7 +22,7 @@ def is_unbounded(problem: DualProblem) -> bool:
     """Whether some variable may grow without limit, and no ridge holds it back."""
     if problem.ridge is not None:
         return False
-    return not (np.isfinite(problem.lo).all() and np.isfinite(problem.hi).all())
+    return bool(problem.lo.min() == -np.inf or problem.hi.max() == np.inf)
 
 
 def stretch(state: State) -> float:

@@ -1,17 +1,23 @@
-"""Many small problems on one kernel matrix, in one compiled loop: the pairs of classes of a fit."""
+"""Many small problems in one compiled loop: the pairs of classes of a fit, or those of many fits.
+
+The kernel matrices of several sets of n samples lie one below the other. A sample is known by its row, and its
+column is that number modulo n; where there is but one matrix both are the same.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hinge.arrays import Index, Vector
+from hinge.arrays import Floats, Index, Vector
 from hinge.dual.problem import DualProblem
 from hinge.kernel.gram import Gram
-from hinge.report import Solution
-from hinge.solvers.one_pass import TURNS, Layout, report_of, solve_parts
+from hinge.report import Ledger, Report, Solution
+from hinge.runtime import clock
+from hinge.solvers.one_pass import FIGURE_NAMES, TURNS, Bars, Layout, shared_report, solve_parts
 
 # What a problem takes beside its steps, and its steps for each pair of variables: in seconds, roughly.
 _SECONDS_EACH, _SECONDS_PER_PAIR = 1e-5, 1e-8
@@ -19,7 +25,7 @@ _SECONDS_EACH, _SECONDS_PER_PAIR = 1e-5, 1e-8
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Problems that share a kernel matrix, laid out one after the other, and what became of them.
+    """Problems on one kernel matrix or several, laid out one after the other, and what became of them.
 
     Attributes
     ----------
@@ -29,18 +35,29 @@ class Parts:
         The same for compiled code.
     is_certified : bool array of shape (n_problems,)
         Which problems are solved.
+    seconds : array of shape (n_problems,)
+        How long each took.
+    shared_report : Report or None
+        What the reports of all that are solved have in common.
     """
 
     problem: DualProblem
     layout: Layout
     is_certified: NDArray[np.bool_]
+    seconds: Vector
+    shared_report: Report | None
+
+    #: What the reports of these problems differ in.
+    columns: ClassVar[tuple[str, ...]] = (*FIGURE_NAMES, "seconds", "largest_set")
 
     @classmethod
-    def of(cls, sizes: Index, samples: Index, problem: DualProblem) -> Parts:
-        """Lay out problems of so many variables each, each at its start."""
+    def of(cls, sizes: Index, samples: Index, problem: DualProblem, gram: Gram | None = None) -> Parts:
+        """Lay out problems of so many variables each, each at its start; their reports are about ``gram``."""
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         layout = Layout.of(offsets, samples, problem, problem.start.copy())
-        return cls(problem, layout, np.zeros(len(sizes), dtype=bool))
+        reason = f"{int(sizes.max(initial=0))} variables at the most fit one working set"
+        count, shared = len(sizes), None if gram is None else shared_report(gram, reason)
+        return cls(problem, layout, np.zeros(count, dtype=bool), np.zeros(count), shared)
 
     @property
     def beta(self) -> Vector:
@@ -48,14 +65,20 @@ class Parts:
         beta: Vector = self.layout.point.beta
         return beta
 
-    def seconds(self) -> Vector:
-        """Guess how long each problem takes."""
-        sizes = np.diff(self.layout.offsets)
-        return _SECONDS_EACH + _SECONDS_PER_PAIR * sizes.astype(np.float64) ** 2
+    @property
+    def sizes(self) -> Index:
+        """The number of variables of each problem."""
+        return np.diff(self.layout.offsets)
 
-    def solve(self, chosen: Index, gram: Gram, tol: float) -> None:
-        """Solve the problems ``chosen``, on this thread."""
-        solve_parts(gram, chosen, self.layout, tol, self.is_certified)
+    def guessed_seconds(self) -> Vector:
+        """Guess how long each problem takes."""
+        return _SECONDS_EACH + _SECONDS_PER_PAIR * self.sizes.astype(np.float64) ** 2
+
+    def solve(self, chosen: Index, matrices: Floats, bars: Bars, tol: float) -> None:
+        """Solve the problems ``chosen``, on this thread; ``matrices`` are in C order, one below the other."""
+        begun = clock.now()
+        solve_parts(matrices, bars, chosen, self.layout, tol, self.is_certified)
+        self.seconds[chosen] = (clock.now() - begun) / len(chosen)
 
     def part(self, number: int) -> slice:
         """Return where the variables of a problem are."""
@@ -72,10 +95,17 @@ class Parts:
         box = whole.v[here], whole.lo[here], whole.hi[here], whole.group[here]
         return DualProblem(*box, whole.sums, len(box[0]), whole.start[here])
 
-    def solution(self, number: int, gram: Gram, seconds: float) -> Solution:
+    def intercepts(self) -> Vector:
+        """Return the intercept of every problem: the mean of its multipliers."""
+        return np.asarray(self.layout.account.levels.mean(axis=1))
+
+    def figures(self) -> Vector:
+        """Return what the reports differ in, a line a problem: `columns`."""
+        return np.column_stack([self.layout.account.figures, self.seconds, self.sizes])
+
+    def solution(self, number: int) -> Solution:
         """Return the solution of a problem that is certified."""
-        here, (levels, figures) = self.part(number), self.layout.account
-        size = here.stop - here.start
-        report = report_of(figures[number], size, gram, f"{size} variables fit one working set", seconds)
-        residual, multipliers = self.layout.point.residual[here], levels[number, : self.problem.n_groups]
-        return Solution(self.beta[here], residual, multipliers, report)
+        here, levels = self.part(number), self.layout.account.levels[number, : self.problem.n_groups]
+        figures = [[*self.layout.account.figures[number], self.seconds[number], here.stop - here.start]]
+        report = Ledger([None], self.shared_report, self.columns, np.array(figures))[0]
+        return Solution(self.beta[here], self.layout.point.residual[here], levels, report)

@@ -44,9 +44,14 @@ _DIAGONAL, _SIZES, _ERROR, _ABOVE, _BELOW, _N_LINES = range(6)
 #: Places of what a pass tells of its point.
 ITERATIONS, TURNS, VIOLATION, ROUNDING, OBJECTIVE, GAP, N_SUPPORT, N_BOUNDED, N_FIGURES = range(9)
 
+#: What a report calls them.
+FIGURE_NAMES = (
+    "iterations", "outer_steps", "violation", "rounding", "objective", "gap", "n_support", "n_bounded",
+)  # fmt: skip
+
 
 class Bars(NamedTuple):
-    """What an answer is measured by: bounds of the rounding of kernel values and their sums. For compiled code.
+    """What bounds the rounding error of kernel values and their sums, for compiled code.
 
     Attributes
     ----------
@@ -56,14 +61,11 @@ class Bars(NamedTuple):
         κ of a kernel value.
     decays : bool
         Whether these are sizes of an exponent's terms.
-    tol : float
-        What the violation, rounding errors included, must be within.
     """
 
     sizes: Any
     operations: float
     decays: bool
-    tol: float
 
 
 class Account(NamedTuple):
@@ -89,7 +91,7 @@ class Layout(NamedTuple):
     offsets : int64 array of shape (n_problems + 1,)
         Where each problem begins.
     samples : int64 array
-        The sample of every variable; empty where there is one problem, on the whole matrix.
+        The row of every variable's sample; empty where there is one problem, on the whole matrix.
     v, sums : arrays
         Linear part of all variables, and the sums, which are those of every problem.
     point : Point
@@ -119,30 +121,33 @@ class Space(NamedTuple):
 
     Attributes
     ----------
-    slots : int64 array of shape (3, n_variables)
-        `Rows.slot_of`, `Rows.last_use` and `Rows.clock` of a whole matrix.
+    slots : int64 array of shape (4, n_variables)
+        `Rows.slot_of`, `Rows.last_use` and `Rows.clock` of a whole matrix; columns of samples.
     lines : float64 array of shape (_N_LINES, n_variables)
         Vectors.
     search, room : Search, Room
         Of the pair steps; of the direct solves.
+    tol : float
+        What the violation, rounding errors included, must be within.
     """
 
     slots: Any
     lines: Any
     search: Search
     room: Room
+    tol: float
 
     @classmethod
-    def of(cls, n_variables: int, n_groups: int) -> Space:
+    def of(cls, n_variables: int, n_groups: int, tol: float) -> Space:
         """Make room for a problem of this size."""
-        slots, lines = np.zeros((3, n_variables), np.int64), np.empty((_N_LINES, n_variables))
+        slots, lines = np.zeros((4, n_variables), np.int64), np.empty((_N_LINES, n_variables))
         slots[0] = np.arange(n_variables)
         search = Search.of(n_variables, n_groups, np.float64, np.float64, looks_back=False)
-        return cls(slots, lines, search, Room.of(n_variables, n_groups))
+        return cls(slots, lines, search, Room.of(n_variables, n_groups), tol)
 
 
-def fits_one_pass(n_variables: int, gram: Gram, settings: Settings) -> bool:
-    """Whether a problem is one for the pass: small, its matrix at hand, and nobody watches or limits its steps."""
+def is_for_one_pass(n_variables: int, settings: Settings) -> bool:
+    """Whether a problem is small, and nobody watches or limits its steps."""
     sizes = settings.sizes
     return (
         n_variables <= min(sizes.one_pass, sizes.one_set)
@@ -151,9 +156,12 @@ def fits_one_pass(n_variables: int, gram: Gram, settings: Settings) -> bool:
         and settings.trace is None
         and settings.max_iter is None
         and settings.gap_tol is None
-        and gram.matrix is not None
-        and gram.precision == "double"
     )
+
+
+def fits_one_pass(n_variables: int, gram: Gram, settings: Settings) -> bool:
+    """Whether a problem is one for the pass, and its matrix at hand."""
+    return is_for_one_pass(n_variables, settings) and gram.matrix is not None and gram.precision == "double"
 
 
 def solve_in_one_pass(
@@ -167,7 +175,8 @@ def solve_in_one_pass(
         return None
     begin, is_certified = beta.copy(), np.zeros(1, dtype=bool)
     layout = Layout.of(np.array([0, len(beta)]), np.empty(0, np.int64), problem, beta)
-    solve_parts(gram, np.zeros(1, np.int64), layout, settings.tol, is_certified)
+    bars = Bars(*gram.error_terms())
+    solve_parts(writable(gram), bars, np.zeros(1, np.int64), layout, settings.tol, is_certified)
     residual, levels, figures = layout.point.residual, layout.account.levels[0], layout.account.figures[0]
     run.count(int(figures[ITERATIONS]), 0.0)
     if not is_certified[0]:
@@ -178,15 +187,17 @@ def solve_in_one_pass(
     return Solution(beta, residual, levels[: problem.n_groups], report)
 
 
-def solve_parts(gram: Gram, chosen: Index, layout: Layout, tol: float, is_certified: NDArray[np.bool_]) -> None:
-    """Solve the problems ``chosen``, on this thread."""
+def solve_parts(
+    kernel: Floats, bars: Bars, chosen: Index, layout: Layout, tol: float, is_certified: NDArray[np.bool_]
+) -> None:
+    """Solve the problems ``chosen`` on the kernel matrix of all samples, on this thread."""
     n_groups, is_whole = layout.point.n_groups, not len(layout.samples)
     largest = int((layout.offsets[chosen + 1] - layout.offsets[chosen]).max())
-    space, memory = Space.of(largest, n_groups), np.empty(0 if is_whole else largest * largest)
-    _solve_parts(_writable(gram), memory, chosen, layout, Bars(*gram.error_terms(), tol), space, is_certified)
+    space, memory = Space.of(largest, n_groups, tol), np.empty(0 if is_whole else largest * largest)
+    _solve_parts(kernel, memory, chosen, layout, bars, space, is_certified)
 
 
-def _writable(gram: Gram) -> Floats:
+def writable(gram: Gram) -> Floats:
     """Return the matrix in the one form that the pass is compiled for."""
     matrix = gram.matrix
     assert matrix is not None
@@ -196,16 +207,22 @@ def _writable(gram: Gram) -> Floats:
 
 def report_of(figures: Vector, n_variables: int, gram: Gram, reason: str, seconds: float) -> Report:
     """Return the report of a certified pass."""
-    counts = gram.counts
-    return Report(
-        Status.CONVERGED, solver="block", rule="second_order",
+    return shared_report(
+        gram, reason, seconds=seconds, largest_set=n_variables,
         iterations=int(figures[ITERATIONS]), outer_steps=int(figures[TURNS]),
         violation=float(figures[VIOLATION]), rounding=float(figures[ROUNDING]),
         objective=float(figures[OBJECTIVE]), gap=float(figures[GAP]),
         n_support=int(figures[N_SUPPORT]), n_bounded=int(figures[N_BOUNDED]),
+    )  # fmt: skip
+
+
+def shared_report(gram: Gram, reason: str, **own: Any) -> Report:
+    """Return what certified passes on one Gram matrix have in common in their reports, and what is their own."""
+    counts = gram.counts
+    return Report(
+        Status.CONVERGED, solver="block", rule="second_order", storage=gram.storage, reason=reason,
         kernel_evaluations=counts.evaluations, cache_hits=counts.hits, cache_misses=counts.misses,
-        cache_bytes=counts.bytes, storage=gram.storage, seconds=seconds, reason=reason,
-        largest_set=n_variables, fewest_active=gram.n,
+        cache_bytes=counts.bytes, fewest_active=gram.n, **own,
     )  # fmt: skip
 
 
@@ -221,23 +238,25 @@ def _solve_parts(
         if samples.shape[0] > 0:
             n = last - first
             kernel, sizes = memory[: n * n].reshape(n, n), space.lines[_SIZES][:n]
-            _gather(whole, bars.sizes, samples[first:last], kernel, sizes)
+            _gather(whole, bars.sizes, samples[first:last], kernel, sizes, space.slots[3])
         part = Point(
             beta[first:last], residual[first:last], lo[first:last], hi[first:last], group[first:last], n_groups
         )
-        own_bars = Bars(sizes, bars.operations, bars.decays, bars.tol)
+        own_bars = Bars(sizes, bars.operations, bars.decays)
         own_account = Account(layout.account.levels[p], layout.account.figures[p])
         v = layout.v[first:last]
         is_certified[p] = _one_pass(kernel, v, layout.sums, part, own_bars, space, own_account)
 
 
 @borrowing
-def _gather(whole: Any, all_sizes: Any, places: Any, kernel: Any, sizes: Any) -> None:
+def _gather(whole: Any, all_sizes: Any, places: Any, kernel: Any, sizes: Any, columns: Any) -> None:
+    """Copy the kernel values and sizes of samples, which are known by their rows, see `hinge.solvers.many`."""
+    for i in range(places.shape[0]):
+        sizes[i], columns[i] = all_sizes[places[i]], places[i] % whole.shape[1]
     for i in range(places.shape[0]):
         row, target = whole[places[i]], kernel[i]
-        sizes[i] = all_sizes[places[i]]
         for j in range(places.shape[0]):
-            target[j] = row[places[j]]
+            target[j] = row[columns[j]]
 
 
 @borrowing
@@ -253,7 +272,7 @@ def _one_pass(kernel: Any, v: Any, sums: Any, point: Point, bars: Bars, space: S
     point : Point
         A feasible point, changed in place; its residual is set.
     bars : Bars
-        What the answer is measured by.
+        What bounds rounding errors.
     space : Space
         What to work with.
     account : Account
@@ -265,7 +284,7 @@ def _one_pass(kernel: Any, v: Any, sums: Any, point: Point, bars: Bars, space: S
         diagonal[t] = kernel[t, t]
     rows = Rows(kernel, space.slots[0][:n], space.slots[1], space.slots[2], diagonal)
     figures[ITERATIONS] = 0.0
-    tol = bars.tol
+    tol = space.tol
     pair_tol = tol if tol < _PAIR_TOL else _PAIR_TOL
     is_finite = _find_residual(kernel, v, beta, residual, error)
     for turn in range(_TURNS if is_finite else 0):
@@ -369,7 +388,7 @@ def _describe(v: Any, point: Point, bars: Bars, space: Space, account: Account) 
 @borrowing
 def _find_error(beta: Any, bars: Bars, n_support: int, error: Any) -> None:
     """Bound the rounding error of each sample's residual: `Source.rounding`, for sums in any order."""
-    sizes, operations, decays, _ = bars
+    sizes, operations, decays = bars
     n = sizes.shape[0]
     mass, mass_of_sizes = 0.0, 0.0
     for s in range(n):

@@ -34,7 +34,7 @@ class Fit:
     ----------
     formulation : Formulation
         What it was about, with the samples that counted.
-    machines : list of Machine
+    machines : sequence of Machine
         The machines.
     model : Model
         All of them together.
@@ -49,7 +49,7 @@ class Fit:
     """
 
     formulation: Formulation
-    machines: list[Machine]
+    machines: Sequence[Machine]
     model: Model
     report: Report
     notes: list[str]
@@ -93,13 +93,16 @@ class Course:
     def __post_init__(self) -> None:
         object.__setattr__(self, "tasks", self.formulation.tasks())
 
-    def machines(self, trainer: Trainer) -> list[Machine]:
+    def machines(self, trainer: Trainer) -> Sequence[Machine]:
         """Train all machines."""
         formulation, tasks = self.formulation, self.tasks
         n_runs = formulation.n_runs if self.probability else 1
         trainer.prepare(tasks, n_runs)
         machines = trainer.train(tasks if self.past is None else self.past.continued(tasks, formulation))
-        for task in formulation.revised(machines):
+        if not (revised := formulation.revised(machines)):
+            return machines
+        machines = list(machines)
+        for task in revised:
             (machines[task.number],) = trainer.train([task], first=n_runs * len(tasks) + task.number)
         return machines
 
@@ -109,7 +112,8 @@ class Course:
         formulation, data, machines = self.formulation, self.formulation.data, self.machines(trainer)
         model = assemble(self.kernel, data.X, machines, data.places, formulation.order)
         report = combined_report(machines, trainer.gram, clock.now() - begun)
-        report = replace(report, compile_seconds=clock.compiled_seconds() - compiled_before)
+        if (compile_seconds := clock.compiled_seconds() - compiled_before) > 0:
+            report = replace(report, compile_seconds=compile_seconds)
         notes = formulation.notes(machines, float(trainer.gram.diagonal.max()))
         fit = Fit(formulation, machines, model, report, notes)
         if not self.probability:

@@ -45,20 +45,31 @@ class TrainingData:
         return labels, np.searchsorted(labels, self.y)
 
     @lazy
-    def _by_class(self) -> list[Index]:
+    def _by_class(self) -> tuple[Index, Index, Index]:
+        """All samples, class by class; where each class begins among them; how many it has."""
         codes = self.classes[1]
-        return np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
+        counts = np.bincount(codes)
+        return np.argsort(codes, kind="stable").astype(np.int64, copy=False), np.cumsum(counts) - counts, counts
 
-    def members(self, duel: Duel) -> Index:
-        """Return the samples that take part in a duel: those of the positive class first, or everybody."""
+    def members(self, *duels: Duel) -> Index:
+        """Return the samples that take part in a duel: those of the positive class first, or everybody.
+
+        Of several duels they follow one another.
+        """
         labels, codes = self.classes
-        if duel.negative == REST or len(labels) == 2:
-            return np.arange(len(codes), dtype=np.int64)
-        first, second = (self._by_class[side] for side in duel)
-        return np.concatenate([first, second]).astype(np.int64, copy=False)
+        if duels[0].negative == REST or len(labels) == 2:
+            everybody = np.arange(len(codes), dtype=np.int64)
+            return everybody if len(duels) == 1 else np.tile(everybody, len(duels))
+        order, begins, counts = self._by_class
+        sides = np.fromiter(chain.from_iterable(duels), np.int64, 2 * len(duels))
+        ends = np.cumsum(counts[sides])
+        shift = begins[sides] - ends + counts[sides]
+        return order[np.arange(ends[-1]) + np.repeat(shift, counts[sides])]
 
     def sizes(self, duels: Sequence[Duel]) -> Index:
         """Return how many samples take part in each duel."""
+        if len(self.classes[0]) == 2:
+            return np.full(len(duels), len(self.places))
         counts = np.bincount(self.classes[1])
         sides = np.fromiter(chain.from_iterable(duels), np.int64, 2 * len(duels)).reshape(-1, 2)
         return np.where(sides[:, 1] == REST, counts.sum(), counts[sides[:, 0]] + counts[sides[:, 1]])

@@ -127,12 +127,13 @@ class Classification(Formulation):
         """Return a task for each pair of classes, or for each class."""
         return Tasks(self.data.sizes(self._duels), self._task, self._together)
 
-    def _together(self) -> tuple[Index, DualProblem]:
-        """Return the samples of all tasks, one after the other, and the problem of all their variables."""
-        members = np.concatenate([self.data.members(duel) for duel in self._duels])
-        positive = np.fromiter((duel.positive for duel in self._duels), np.int64, len(self._duels))
+    def _together(self, numbers: Index) -> tuple[Index, DualProblem]:
+        """Return the samples of some tasks, one after the other, and the problem of all their variables."""
+        duels = [self._duels[k] for k in numbers.tolist()]
+        members = self.data.members(*duels)
+        positive = np.fromiter((duel.positive for duel in duels), np.int64, len(duels))
         codes = self.strata[members]
-        signs = np.where(codes == np.repeat(positive, self.data.sizes(self._duels)), 1.0, -1.0)
+        signs = np.where(codes == np.repeat(positive, self.data.sizes(duels)), 1.0, -1.0)
         return members, self._problem(signs, self.data.weights[members] * self.class_weights[codes])
 
     def _task(self, k: int, held_out: NDArray[np.bool_] | None = None) -> Task:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +13,8 @@ from hinge.arrays import Index, Vector
 from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import Kernel
 from hinge.model import Model
-from hinge.report import MESSAGES, Report, Solution, Status
+from hinge.report import MESSAGES, Ledger, Report, Solution, Status
+from hinge.solvers.many import Parts
 from hinge.training.tasks import Task, Tasks
 
 # Coefficients (machines times support vectors) beyond which they are kept without their zeros: nearly all are.
@@ -62,7 +63,7 @@ def machine_of(task: Task, solution: Solution) -> Machine:
     problem = task.problem
     coefficients = problem.coefficients(solution.beta)
     multipliers = solution.multipliers
-    intercept = float(multipliers.mean()) if len(multipliers) else 0.0
+    intercept = float(sum(multipliers.tolist()) / len(multipliers)) if len(multipliers) else 0.0
     decisions = (problem.v - solution.residual)[: problem.n_samples] + intercept
     if task.divide:
         # Decision values at the two margins are +1 and -1. A margin of zero width cannot be scaled to that.
@@ -91,6 +92,93 @@ def is_vanishing(solution: Solution, largest: float) -> bool:
     total, squared = float(solution.beta.sum()), 2 * solution.report.objective  # Σβ and ‖w‖² = βᵀKβ
     rounding = _VANISHING_WEIGHTS * total**2 * largest
     return solution.report.converged and squared <= max(solution.report.violation * total, rounding)
+
+
+class Machines(Sequence[Machine]):
+    """Machines of which many were trained in one loop: of those a machine is made when it is asked for.
+
+    Parameters
+    ----------
+    count : int
+        How many there are to be.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._made: list[Machine | None] = [None] * count
+        self._batches: list[tuple[Parts, Index]] = []
+
+    @property
+    def has_batches(self) -> bool:
+        """Whether some of them were trained in a loop."""
+        return bool(self._batches)
+
+    def add(self, parts: Parts, numbers: Index) -> None:
+        """Take over the problems ``numbers``, as far as they are solved."""
+        count = len(self)
+        if not self._batches:
+            self._batch_of = np.full(count, -1)  # of what was trained in a loop: which loop, and where in it
+            self._place_of = np.zeros(count, np.int64)
+            self._intercepts = np.zeros(count)
+            self._figures = np.zeros((count, len(Parts.columns)))
+        places = np.flatnonzero(parts.is_certified)
+        mine = numbers[places]
+        self._batch_of[mine], self._place_of[mine] = len(self._batches), places
+        self._intercepts[mine], self._figures[mine] = parts.intercepts()[places], parts.figures()[places]
+        self._batches.append((parts, numbers))
+
+    def missing(self) -> list[int]:
+        """Return the numbers of the machines that are not there yet."""
+        return [number for number in self._others() if self._made[number] is None]
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    @overload
+    def __getitem__(self, number: int) -> Machine: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[Machine]: ...
+    def __getitem__(self, number: int | slice) -> Machine | list[Machine]:
+        if isinstance(number, slice):
+            return [self[k] for k in range(*number.indices(len(self)))]
+        machine = self._made[number]
+        if machine is None:
+            parts, place = self._batches[self._batch_of[number]][0], int(self._place_of[number])
+            task = Task(parts.layout.samples[parts.part(place)], parts.problem_of(place))
+            machine = self._made[number] = machine_of(task, parts.solution(place))
+        return machine
+
+    def __setitem__(self, number: int, machine: Machine | None) -> None:
+        self._made[number] = machine
+
+    def _others(self) -> Sequence[int]:
+        """Numbers of the machines that are trained one by one."""
+        return np.flatnonzero(self._batch_of < 0).tolist() if self._batches else range(len(self))
+
+    def intercepts(self) -> Vector:
+        """Return the intercept of every machine."""
+        for number in self._others():
+            self._intercepts[number] = self[number].intercept
+        return self._intercepts
+
+    def coefficients(self) -> tuple[Index, Index, Vector]:
+        """Return all coefficients that are not zero: the number of the machine, the sample, the value."""
+        found = []
+        for batch, (parts, numbers) in enumerate(self._batches):
+            sizes = np.diff(parts.layout.offsets)
+            support = np.flatnonzero((parts.beta != 0) & np.repeat(self._batch_of[numbers] == batch, sizes))
+            found.append((np.repeat(numbers, sizes)[support], parts.layout.samples[support], parts.beta[support]))
+        if others := self._others():
+            number, samples, values = _coefficients([self[k] for k in others])
+            found.append((np.array(others)[number], samples, values))
+        number, samples, values = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return number, samples, values
+
+    def ledger(self) -> Ledger:
+        """Return the reports of all machines."""
+        others: list[Report | None] = [None] * len(self)
+        for number in self._others():
+            others[number] = self[number].solution.report
+        return Ledger(others, self._batches[0][0].shared_report, Parts.columns, self._figures)
 
 
 class Absent:
@@ -163,7 +251,10 @@ def assemble(
     else:
         coefficients = sp.csr_array((values, (number, column[samples])), shape=shape)
     vectors = np.empty((len(used), 0)) if kernel.is_precomputed else X[used]
-    intercepts = np.array([machine.intercept for machine in machines])
+    if isinstance(machines, Machines) and machines.has_batches:
+        intercepts = machines.intercepts()
+    else:
+        intercepts = np.array([machine.intercept for machine in machines])
     return Model(kernel, vectors, places[used], coefficients, intercepts)
 
 
@@ -177,39 +268,52 @@ def coefficient_rows(machines: Sequence[Machine], n: int) -> Vector:
 
 def _coefficients(machines: Sequence[Machine]) -> tuple[Index, Index, Vector]:
     """Return all coefficients that are not zero: the number of the machine, the sample, the value."""
+    if isinstance(machines, Machines) and machines.has_batches:
+        return machines.coefficients()
+    if len(machines) == 1:
+        (machine,) = machines
+        support = machine.coefficients.nonzero()[0]
+        return np.zeros(len(support), np.int64), machine.samples[support], machine.coefficients[support]
     values = np.concatenate([machine.coefficients for machine in machines])
     samples = np.concatenate([machine.samples for machine in machines])
     number = np.repeat(np.arange(len(machines)), [len(machine.samples) for machine in machines])
-    support = values != 0
-    return number[support], samples[support], values[support]
+    is_support = values != 0
+    return number[is_support], samples[is_support], values[is_support]
+
+
+def ledger_of(machines: Sequence[Machine]) -> Ledger:
+    """Return the reports of all machines."""
+    if isinstance(machines, Machines) and machines.has_batches:
+        return machines.ledger()
+    return Ledger([machine.solution.report for machine in machines])
 
 
 def combined_report(machines: Sequence[Machine], gram: Gram, seconds: float) -> Report:
     """Sum up the reports of all machines: the worst status and violation, the sums of everything else."""
-    reports = [machine.solution.report for machine in machines]
-    if len(reports) == 1:
-        return reports[0]
-    status = min((report.status for report in reports), key=_SEVERITY.index)
-    n_converged = sum(report.converged for report in reports)
-    n_support = len(np.unique(_coefficients(machines)[1]))
+    if len(machines) == 1:
+        return machines[0].solution.report
+    ledger = ledger_of(machines)
+    column = ledger.column
+    statuses = ledger.statuses()
+    status = min(statuses, key=_SEVERITY.index)
     return replace(
-        max(reports, key=lambda report: report.seconds),
+        ledger[int(np.argmax(column("seconds")))],
         status=status,
-        message=f"{n_converged} of {len(reports)} machines converged; {MESSAGES[status]}",
-        iterations=sum(report.iterations for report in reports),
-        outer_steps=sum(report.outer_steps for report in reports),
-        violation=float(np.max([report.violation for report in reports])),
-        rounding=float(np.max([report.rounding for report in reports])),
-        objective=sum(report.objective for report in reports),
-        gap=sum(report.gap for report in reports),
-        n_support=n_support,
-        n_bounded=sum(report.n_bounded for report in reports),
+        message=f"{statuses[Status.CONVERGED]} of {len(machines)} machines converged; {MESSAGES[status]}",
+        iterations=int(column("iterations").sum()),
+        outer_steps=int(column("outer_steps").sum()),
+        violation=float(column("violation").max()),
+        rounding=float(column("rounding").max()),
+        objective=float(column("objective").sum()),
+        gap=float(column("gap").sum()),
+        n_support=len(np.unique(_coefficients(machines)[1])),
+        n_bounded=int(column("n_bounded").sum()),
         kernel_evaluations=gram.counts.evaluations,
         cache_hits=gram.counts.hits,
         cache_misses=gram.counts.misses,
         cache_bytes=gram.counts.bytes,
         seconds=seconds,
-        largest_set=max(report.largest_set for report in reports),
-        fewest_active=min(report.fewest_active for report in reports),
-        most_lagging=max(report.most_lagging for report in reports),
+        largest_set=int(column("largest_set").max()),
+        fewest_active=int(column("fewest_active").min()),
+        most_lagging=int(column("most_lagging").max()),
     )

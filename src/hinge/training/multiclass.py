@@ -108,12 +108,12 @@ def by_opponent(coefficients: Any, classes: NDArray[np.intp], n_classes: int) ->
     array of shape (n_classes - 1, n_support)
         The same values without the zeros of pairs that a support vector has no part in.
     """
-    pairs = sp.coo_array(coefficients)
+    pair_of = np.zeros((n_classes, n_classes), np.intp)
     first, second = np.triu_indices(n_classes, 1)
-    i, j, column = first[pairs.row], second[pairs.row], pairs.col
-    layout = np.zeros((n_classes - 1, pairs.shape[1]))
-    layout[np.where(classes[column] == i, j - 1, i), column] = pairs.data
-    return layout
+    pair_of[first, second] = pair_of[second, first] = np.arange(len(first))
+    against = pair_of[~np.eye(n_classes, dtype=bool)].reshape(n_classes, n_classes - 1)
+    layout = coefficients[against[classes].T, np.arange(len(classes))]
+    return np.asarray(layout.toarray() if sp.issparse(layout) else layout)
 
 
 def by_pair(layout: Vector, classes: NDArray[np.intp], n_classes: int) -> Vector:

@@ -208,6 +208,17 @@ def _figures(progress: FitProgress, pace: Pace) -> str:
     return ", ".join(part for part in parts if part)
 
 
+def _bar(console: Any) -> Any:
+    """Return a bar that is not on the terminal yet."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    console = console or Console(stderr=True)
+    return Bar(*columns, TextColumn("{task.fields[figures]}"), console=console, transient=True)
+
+
 class BarListener:
     """Shows a progress bar on a terminal: how much of the way to the tolerance all machines have behind them.
 
@@ -303,3 +314,44 @@ def verbose_listener(verbose: bool | int) -> Listener | None:
     if sys.stderr is not None and sys.stderr.isatty():
         return BarListener()
     return LogListener(sys.stderr, is_updating="ipykernel" in sys.modules)
+
+
+class Tally:
+    """Shows how many of many are done: by a bar on a terminal, elsewhere by lines in the log.
+
+    Parameters
+    ----------
+    total : int
+        How many there are.
+    unit : str
+        What is counted.
+    verbose : bool
+        Whether to show anything.
+    """
+
+    def __init__(self, total: int, unit: str, verbose: bool) -> None:
+        self._total, self._unit, self._is_shown = total, unit, verbose
+        self._done, self._last = 0, time.monotonic()
+        self._lock = threading.Lock()
+        self._bar: Any = None
+
+    def __enter__(self) -> Tally:
+        if self._is_shown and sys.stderr.isatty():
+            self._bar = _bar(None)
+            self._bar.add_task(self._unit, total=self._total, figures="")
+            self._bar.start()
+        return self
+
+    def advance(self, count: int) -> None:
+        """Count so many more as done; from any thread."""
+        with self._lock:
+            self._done += count
+            if self._bar is not None:
+                self._bar.update(self._bar.task_ids[0], advance=count)
+            elif self._is_shown and time.monotonic() - self._last > _LOG_PERIOD:
+                self._last = time.monotonic()
+                logger.info("%d of %d %s done", self._done, self._total, self._unit)
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()

@@ -51,15 +51,15 @@ class Tasks(Sequence[Task]):
     make : callable
         Makes the task of a number.
     make_together : callable, optional
-        Makes the samples of all tasks, one after the other, and one problem of all variables in that order, where
-        the tasks have a variable for each sample.
+        Makes the samples of the tasks of some numbers, one after the other, and one problem of all their variables
+        in that order, where the tasks have a variable for each sample and the same sums.
     """
 
     def __init__(
         self,
         sizes: Index,
         make: Callable[[int], Task],
-        make_together: Callable[[], tuple[Index, DualProblem]] | None = None,
+        make_together: Callable[[Index], tuple[Index, DualProblem]] | None = None,
     ) -> None:
         self.sizes = sizes
         self.make_together = make_together

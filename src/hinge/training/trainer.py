@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import cast
 
 import numpy as np
 
+from hinge.arrays import Vector
 from hinge.kernel.gram import Gram
 from hinge.kernel.rows import Counts
-from hinge.report import MESSAGES, Solution, Status
-from hinge.runtime import clock
+from hinge.report import MESSAGES, Report, Solution, Status
 from hinge.runtime.interrupt import Cancelled, catching, pressed, requested
 from hinge.runtime.threads import Team, blas_on_one_thread
 from hinge.settings import Progress, Settings
@@ -25,10 +24,10 @@ from hinge.solvers.active_set.polish import polish
 from hinge.solvers.exactness import is_within
 from hinge.solvers.hard_margin import is_unbounded
 from hinge.solvers.many import Parts
-from hinge.solvers.one_pass import fits_one_pass
+from hinge.solvers.one_pass import Bars, fits_one_pass, writable
 from hinge.solvers.recording import Recorder
 from hinge.trace import Tracing
-from hinge.training.machine import Absent, Machine, machine_of
+from hinge.training.machine import Absent, Machine, Machines, machine_of
 from hinge.training.pair_grams import PairGrams
 from hinge.training.progress import Watch
 from hinge.training.tasks import Task, Tasks, sizes_of
@@ -52,6 +51,8 @@ class Sharing:
         Kernel evaluations that all machines together may take for polishing: a few milliseconds.
     tries : int
         How often a solver that claims convergence where there is none is asked to go on.
+    most_together : int
+        Machines whose problems are laid out at a time.
     chunk_seconds : float
         How long machines that are trained in one loop may take, roughly, before anybody asks whether to stop.
     """
@@ -62,7 +63,8 @@ class Sharing:
     worth_a_thread: int = 100
     polishing: float = 1e6
     tries: int = 3
-    chunk_seconds: float = 0.01
+    most_together: int = 2000
+    chunk_seconds: float = 0.002
 
 
 class Trainer:
@@ -124,7 +126,7 @@ class Trainer:
                 if pressed():
                     raise
 
-    def train(self, tasks: Sequence[Task], first: int = 0) -> list[Machine]:
+    def train(self, tasks: Sequence[Task], first: int = 0) -> Sequence[Machine]:
         """Train a machine for every task.
 
         Parameters
@@ -136,109 +138,113 @@ class Trainer:
 
         Returns
         -------
-        list of Machine
+        sequence of Machine
             In the order of the tasks. Those that were not begun when the fit had to stop are where they would have
             started; the first one is always begun.
         """
-        if not tasks:
-            return []
         watch, begun = self.watch, iter([True])  # the first one is always begun
-        machines: list[Machine | None] = [None] * len(tasks)
+        machines = Machines(len(tasks))
 
         def is_cancelled() -> bool:
             return not next(begun, False) and (watch.is_stopped or requested())
 
         with catching() as scope:
             with suppress(Cancelled):
-                parts = self._train_together(tasks, machines, is_cancelled)
-                self._train_each(tasks, first, machines, parts, is_cancelled)
+                starts = self._train_together(tasks, machines, is_cancelled)
+                self._train_each(tasks, first, machines, starts, is_cancelled)
             scope.is_answered = is_stopped = watch.is_stopped
-            if all(machines):
-                return cast(list[Machine], machines)
-            absent = Absent(tasks, self.gram)
-            return [machine or absent.machine(number, is_stopped) for number, machine in enumerate(machines)]
+            if missing := machines.missing():
+                absent = Absent(tasks, self.gram)
+                for number in missing:
+                    machines[number] = absent.machine(number, is_stopped)
+            return machines if machines.has_batches else machines[:]
 
     def _train_together(
-        self, tasks: Sequence[Task], machines: list[Machine | None], is_cancelled: Callable[[], bool]
-    ) -> Parts | None:
-        """Train all small machines on one matrix in a compiled loop; those that it leaves are not certified."""
-        gram, settings = self.gram, self.settings
+        self, tasks: Sequence[Task], machines: Machines, is_cancelled: Callable[[], bool]
+    ) -> dict[int, Vector]:
+        """Train all small machines on one matrix in a compiled loop; return where those ended that it left."""
+        gram, settings, starts = self.gram, self.settings, {}
         if not isinstance(tasks, Tasks) or tasks.make_together is None or len(tasks) == 1:
-            return None
+            return {}
         if self.watch.has_listeners or not fits_one_pass(1, gram, settings):
-            return None
-        sizes = sizes_of(tasks)
+            return {}
+        sizes, most = sizes_of(tasks), self.sharing.most_together
         order = np.argsort(-sizes, kind="stable")
-        order = order[[fits_one_pass(int(size), gram, settings) for size in sizes[order]]]
-        samples, problem = tasks.make_together()
-        if not len(order) or is_unbounded(problem):
-            return None
-        parts = Parts.of(sizes, samples, problem)
-        spent = np.cumsum(parts.seconds()[order])
-        chunks = np.split(order, np.flatnonzero(np.diff(spent // self.sharing.chunk_seconds)) + 1)
-        team = Team(gram.team.size)
-        team.cancelled = is_cancelled
+        order = order[sizes[order] <= min(settings.sizes.one_pass, settings.sizes.one_set)]
+        for first in range(0, len(order), most):
+            numbers = order[first : first + most]
+            samples, problem = tasks.make_together(numbers)
+            if is_unbounded(problem):
+                return {}
+            parts = Parts.of(sizes[numbers], samples, problem, gram)
+            try:
+                self._solve_parts(parts, is_cancelled)
+            finally:
+                machines.add(parts, numbers)
+            for place in np.flatnonzero(~parts.is_certified).tolist():
+                if parts.is_tried(place):
+                    starts[int(numbers[place])] = parts.beta[parts.part(place)]
+        return starts
+
+    def _solve_parts(self, parts: Parts, is_cancelled: Callable[[], bool]) -> None:
+        """Solve problems that are laid out together."""
+        kernel, bars, tol = writable(self.gram), Bars(*self.gram.error_terms()), self.settings.tol
+        spent = np.cumsum(parts.guessed_seconds())
+        chunks = np.split(np.arange(len(spent)), np.flatnonzero(np.diff(spent // self.sharing.chunk_seconds)) + 1)
 
         def run(start: int, stop: int) -> None:
             for chunk in chunks[start:stop]:
-                begun = clock.now()
-                parts.solve(chunk, gram, settings.tol)
-                seconds = (clock.now() - begun) / len(chunk)
-                for number in chunk[parts.is_certified[chunk]].tolist():
-                    here = parts.part(number)
-                    solution = parts.solution(number, gram, seconds)
-                    machines[number] = machine_of(Task(samples[here], parts.problem_of(number)), solution)
+                parts.solve(chunk, kernel, bars, tol)
 
-        team.share(len(chunks), 1, run, float(spent[-1]))
-        return parts
+        self.gram.team.share(len(chunks), 1, run, float(spent[-1]), is_cancelled)
 
     def _train_each(
         self,
         tasks: Sequence[Task],
         first: int,
-        machines: list[Machine | None],
-        parts: Parts | None,
+        machines: Machines,
+        starts: dict[int, Vector],
         is_cancelled: Callable[[], bool],
     ) -> None:
         """Train the machines that are not there yet, side by side."""
-        left = np.flatnonzero([machine is None for machine in machines])
-        if not len(left):
+        left = machines.missing()
+        if not left:
+            return
+        if len(left) == 1:
+            machines[left[0]] = self._trainer_of(tasks, first, 1, starts)(left[0])
             return
         sizes = sizes_of(tasks)[left]
-        is_quick = len(left) > 1 and sizes.mean() < self.sharing.worth_a_thread
+        is_quick = sizes.mean() < self.sharing.worth_a_thread
         n_workers = 1 if is_quick else min(self.gram.team.size, len(left))
-        train_one = self._trainer_of(tasks, first, n_workers, parts)
-        order = left[np.argsort(-sizes, kind="stable")]
+        train_one = self._trainer_of(tasks, first, n_workers, starts)
+        order = [left[k] for k in np.argsort(-sizes, kind="stable")]
 
         def run(start: int, stop: int) -> None:
-            for number in order[start:stop].tolist():
+            for number in order[start:stop]:
                 machines[number] = train_one(number)
 
-        if len(order) == 1:
-            run(0, 1)
-            return
-        team = Team(n_workers)
-        team.cancelled = is_cancelled
         with blas_on_one_thread():
-            team.share(len(order), 1, run)
+            Team(n_workers).share(len(order), 1, run, cancelled=is_cancelled)
 
     def _trainer_of(
-        self, tasks: Sequence[Task], first: int, n_workers: int, parts: Parts | None
+        self, tasks: Sequence[Task], first: int, n_workers: int, starts: dict[int, Vector]
     ) -> Callable[[int], Machine | None]:
         """Return what trains the task of a number, on one of several threads; None where it had to stop."""
         gram, watch = self.gram, self.watch
         one_set = self.settings.sizes.one_set
-        sizes = sizes_of(tasks)
-        largest = int(sizes[sizes <= one_set].max(initial=0)) if len(tasks) > 1 else 0
-        pairs = PairGrams(gram, largest, n_workers)
+        pairs: PairGrams | None = None
+        if len(tasks) > 1:
+            sizes = sizes_of(tasks)
+            pairs = PairGrams(gram, int(sizes[sizes <= one_set].max(initial=0)), n_workers)
 
         def train_one(number: int) -> Machine | None:
             task = tasks[number]
-            if parts is not None and parts.is_tried(number):
-                task = replace(task, start=parts.beta[parts.part(number)])
+            if number in starts:
+                task = replace(task, start=starts[number])
             watch.begin(first + number)
             try:
-                part = pairs.gram_of(task.samples, task.split) or _part_of(gram, task, n_workers, one_set)
+                part = pairs.gram_of(task.samples, task.split) if pairs is not None else None
+                part = part or _part_of(gram, task, n_workers, one_set)
             except Cancelled:
                 return None
             solution = self._solve(task, part, self._settings_of(first + number, task), len(tasks))
@@ -256,19 +262,12 @@ class Trainer:
         return replace(self.settings, callback=listen, time_limit=None, start=task.start)
 
     def _solve(self, task: Task, gram: Gram, settings: Settings, n_tasks: int) -> Solution:
-        begun, iterations, outer_steps, trace = clock.now(), 0, 0, None
+        before: Report | None = None
         for _ in range(self.sharing.tries):
             solution = solve(task.problem, gram, settings)
-            iterations += solution.report.iterations
-            outer_steps += solution.report.outer_steps
-            seconds = clock.now() - begun
-            report = replace(solution.report, iterations=iterations, outer_steps=outer_steps, seconds=seconds)
-            if report.trace is not None:
-                own = solution.report
-                late = report.trace.shifted(seconds - own.seconds, iterations - own.iterations)
-                trace = late if trace is None else trace.followed_by(late)
-                report = replace(report, trace=trace)
-            solution = replace(solution, report=report)
+            if before is not None:
+                solution = replace(solution, report=solution.report.after(before))
+            report = before = solution.report
             if not report.converged:
                 return solution
             try:
