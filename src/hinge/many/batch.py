@@ -38,7 +38,7 @@ class Values:
     ----------
     matrices : float64 array of shape (n_problems, n_samples, n_samples)
         The matrices.
-    error_terms : tuple
+    bars : Bars
         What bounds their rounding errors.
     gammas : float64 array of shape (n_problems,)
         γ of each problem; NaN for kernels that have none.
@@ -47,7 +47,7 @@ class Values:
     """
 
     matrices: Vector
-    error_terms: tuple[Floats, float, bool]
+    bars: Bars
     gammas: Vector
     is_known: Any
 
@@ -137,9 +137,9 @@ class Batch:
         follows_data = isinstance(self._gamma, str) and self._gamma == "scale"
         if self._last is None or follows_data:
             gammas, is_known = self._gammas(train)
-            matrices, terms = self._matrices(gammas), self._error_terms(float(gammas.max()))
+            matrices, bars = self._matrices(gammas), self._bars(float(gammas.max()))
             told = gammas if self._uses_gamma else np.full(len(gammas), np.nan)
-            self._last = Values(matrices, terms, told, is_known)
+            self._last = Values(matrices, bars, told, is_known)
         return self._last
 
     def _gammas(self, train: Index) -> tuple[Vector, Any]:
@@ -172,14 +172,14 @@ class Batch:
             kernel.apply(matrices.reshape(count * n, n), self._norms, self._norms, self._statistic)
         return matrices
 
-    def _error_terms(self, gamma: float) -> tuple[Floats, float, bool]:
+    def _bars(self, gamma: float) -> Bars:
         """Bound the rounding errors of all problems: the largest γ has the largest."""
         kernel = Kernel(self._kernel.name, gamma, self._kernel.coef0, self._kernel.degree)
         operations, _ = operations_of(self._samples, kernel, 0)
         if self._statistic != kernel.statistic:
-            return 1.0 + 2.0 * gamma * self._norms, operations, kernel.decays
+            return Bars(1.0 + 2.0 * gamma * self._norms, operations, kernel.decays)
         diagonal = kernel.of_self(self._samples)
-        return sizes_of(self._samples, kernel, self._statistic, diagonal), operations, kernel.decays
+        return Bars(sizes_of(self._samples, kernel, self._statistic, diagonal), operations, kernel.decays)
 
     # ------------------------------------------------------------------ fits
 
@@ -189,8 +189,7 @@ class Batch:
         n_machines = stage.n_machines
         parts = stage.parts(count)
         chosen = np.flatnonzero(np.repeat(values.is_known, n_machines))
-        bars = Bars(*values.error_terms, float(stage.machine.tol))
-        parts.solve(chosen, values.matrices.reshape(count * n, n), bars)
+        parts.solve(chosen, values.matrices.reshape(count * n, n), values.bars, float(stage.machine.tol))
         levels, figures = parts.layout.account
         coefficients = stage.spread(parts.beta, count)
         intercepts = levels[:, 0].reshape(count, n_machines)

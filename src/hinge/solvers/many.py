@@ -74,10 +74,10 @@ class Parts:
         """Guess how long each problem takes."""
         return _SECONDS_EACH + _SECONDS_PER_PAIR * self.sizes.astype(np.float64) ** 2
 
-    def solve(self, chosen: Index, matrices: Floats, bars: Bars) -> None:
+    def solve(self, chosen: Index, matrices: Floats, bars: Bars, tol: float) -> None:
         """Solve the problems ``chosen``, on this thread; ``matrices`` are in C order, one below the other."""
         begun = clock.now()
-        solve_parts(matrices, bars, chosen, self.layout, self.is_certified)
+        solve_parts(matrices, bars, chosen, self.layout, tol, self.is_certified)
         self.seconds[chosen] = (clock.now() - begun) / len(chosen)
 
     def part(self, number: int) -> slice:

@@ -51,7 +51,7 @@ FIGURE_NAMES = (
 
 
 class Bars(NamedTuple):
-    """What an answer is measured by: bounds of the rounding of kernel values and their sums. For compiled code.
+    """What bounds the rounding error of kernel values and their sums, for compiled code.
 
     Attributes
     ----------
@@ -61,14 +61,11 @@ class Bars(NamedTuple):
         κ of a kernel value.
     decays : bool
         Whether these are sizes of an exponent's terms.
-    tol : float
-        What the violation, rounding errors included, must be within.
     """
 
     sizes: Any
     operations: float
     decays: bool
-    tol: float
 
 
 class Account(NamedTuple):
@@ -130,20 +127,23 @@ class Space(NamedTuple):
         Vectors.
     search, room : Search, Room
         Of the pair steps; of the direct solves.
+    tol : float
+        What the violation, rounding errors included, must be within.
     """
 
     slots: Any
     lines: Any
     search: Search
     room: Room
+    tol: float
 
     @classmethod
-    def of(cls, n_variables: int, n_groups: int) -> Space:
+    def of(cls, n_variables: int, n_groups: int, tol: float) -> Space:
         """Make room for a problem of this size."""
         slots, lines = np.zeros((4, n_variables), np.int64), np.empty((_N_LINES, n_variables))
         slots[0] = np.arange(n_variables)
         search = Search.of(n_variables, n_groups, np.float64, np.float64, looks_back=False)
-        return cls(slots, lines, search, Room.of(n_variables, n_groups))
+        return cls(slots, lines, search, Room.of(n_variables, n_groups), tol)
 
 
 def is_for_one_pass(n_variables: int, settings: Settings) -> bool:
@@ -175,8 +175,8 @@ def solve_in_one_pass(
         return None
     begin, is_certified = beta.copy(), np.zeros(1, dtype=bool)
     layout = Layout.of(np.array([0, len(beta)]), np.empty(0, np.int64), problem, beta)
-    bars = Bars(*gram.error_terms(), settings.tol)
-    solve_parts(writable(gram), bars, np.zeros(1, np.int64), layout, is_certified)
+    bars = Bars(*gram.error_terms())
+    solve_parts(writable(gram), bars, np.zeros(1, np.int64), layout, settings.tol, is_certified)
     residual, levels, figures = layout.point.residual, layout.account.levels[0], layout.account.figures[0]
     run.count(int(figures[ITERATIONS]), 0.0)
     if not is_certified[0]:
@@ -188,12 +188,12 @@ def solve_in_one_pass(
 
 
 def solve_parts(
-    kernel: Floats, bars: Bars, chosen: Index, layout: Layout, is_certified: NDArray[np.bool_]
+    kernel: Floats, bars: Bars, chosen: Index, layout: Layout, tol: float, is_certified: NDArray[np.bool_]
 ) -> None:
     """Solve the problems ``chosen`` on the kernel matrix of all samples, on this thread."""
     n_groups, is_whole = layout.point.n_groups, not len(layout.samples)
     largest = int((layout.offsets[chosen + 1] - layout.offsets[chosen]).max())
-    space, memory = Space.of(largest, n_groups), np.empty(0 if is_whole else largest * largest)
+    space, memory = Space.of(largest, n_groups, tol), np.empty(0 if is_whole else largest * largest)
     _solve_parts(kernel, memory, chosen, layout, bars, space, is_certified)
 
 
@@ -242,7 +242,7 @@ def _solve_parts(
         part = Point(
             beta[first:last], residual[first:last], lo[first:last], hi[first:last], group[first:last], n_groups
         )
-        own_bars = Bars(sizes, bars.operations, bars.decays, bars.tol)
+        own_bars = Bars(sizes, bars.operations, bars.decays)
         own_account = Account(layout.account.levels[p], layout.account.figures[p])
         v = layout.v[first:last]
         is_certified[p] = _one_pass(kernel, v, layout.sums, part, own_bars, space, own_account)
@@ -272,7 +272,7 @@ def _one_pass(kernel: Any, v: Any, sums: Any, point: Point, bars: Bars, space: S
     point : Point
         A feasible point, changed in place; its residual is set.
     bars : Bars
-        What the answer is measured by.
+        What bounds rounding errors.
     space : Space
         What to work with.
     account : Account
@@ -284,7 +284,7 @@ def _one_pass(kernel: Any, v: Any, sums: Any, point: Point, bars: Bars, space: S
         diagonal[t] = kernel[t, t]
     rows = Rows(kernel, space.slots[0][:n], space.slots[1], space.slots[2], diagonal)
     figures[ITERATIONS] = 0.0
-    tol = bars.tol
+    tol = space.tol
     pair_tol = tol if tol < _PAIR_TOL else _PAIR_TOL
     is_finite = _find_residual(kernel, v, beta, residual, error)
     for turn in range(_TURNS if is_finite else 0):
@@ -388,7 +388,7 @@ def _describe(v: Any, point: Point, bars: Bars, space: Space, account: Account) 
 @borrowing
 def _find_error(beta: Any, bars: Bars, n_support: int, error: Any) -> None:
     """Bound the rounding error of each sample's residual: `Source.rounding`, for sums in any order."""
-    sizes, operations, decays, _ = bars
+    sizes, operations, decays = bars
     n = sizes.shape[0]
     mass, mass_of_sizes = 0.0, 0.0
     for s in range(n):

@@ -188,13 +188,13 @@ class Trainer:
 
     def _solve_parts(self, parts: Parts, is_cancelled: Callable[[], bool]) -> None:
         """Solve problems that are laid out together."""
-        kernel, bars = writable(self.gram), Bars(*self.gram.error_terms(), self.settings.tol)
+        kernel, bars, tol = writable(self.gram), Bars(*self.gram.error_terms()), self.settings.tol
         spent = np.cumsum(parts.guessed_seconds())
         chunks = np.split(np.arange(len(spent)), np.flatnonzero(np.diff(spent // self.sharing.chunk_seconds)) + 1)
 
         def run(start: int, stop: int) -> None:
             for chunk in chunks[start:stop]:
-                parts.solve(chunk, kernel, bars)
+                parts.solve(chunk, kernel, bars, tol)
 
         self.gram.team.share(len(chunks), 1, run, float(spent[-1]), is_cancelled)
 
