@@ -439,6 +439,6 @@ def test_progress_is_shown_on_a_terminal_only(three_classes, tmp_path):
     os.close(end)
     shown = os.read(terminal, 2**16)
     os.close(terminal)
-    assert b"training" in shown
+    assert b"machines" in shown
     assert b"\x1b" not in done.stdout
     assert b"Total nSV" in done.stdout

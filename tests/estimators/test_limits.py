@@ -72,11 +72,11 @@ def test_time_limit_holds_for_all_machines_of_many_classes_together(estimator, o
     few, names = classes_of_one_sample(20)
     clone(estimator).fit(few, names)  # compiled code is loaded
     points, names = classes_of_one_sample(500)  # 124,750 machines: far more than the limit allows
-    machine = estimator.set_params(time_limit=0.5)
+    machine = estimator.set_params(time_limit=0.1)
     started = time.perf_counter()
     with pytest.warns(ConvergenceWarning, match="time_limit"):
         machine.fit(points, names)
-    assert time.perf_counter() - started < 0.5 + 5 * one_second
+    assert time.perf_counter() - started < 0.1 + 5 * one_second
     statuses = [str(report.status) for report in machine.reports_]
     assert set(statuses) == {"converged", "time_limit"}
     assert str(machine.report_.status) == "time_limit"
@@ -161,7 +161,7 @@ def test_callback_sees_progress_and_stops():
 def test_stopping_before_probabilities():
     with pytest.warns(ConvergenceWarning):
         machine = SVC(C=10.0, probability=True, callback=lambda progress: True).fit(X, MANY)
-    with pytest.raises(ValueError, match="no probabilities"):
+    with pytest.raises(ValueError, match="predict_proba is not available"):
         machine.predict_proba(X)
     assert machine.predict(X).shape == (400,)
 

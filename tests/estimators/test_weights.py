@@ -110,5 +110,5 @@ def test_a_class_without_weight_is_absent(data):
     X, y, _ = data
     machine = SVC().fit(X, y, sample_weight=y != 2)
     np.testing.assert_array_equal(machine.classes_, [0, 1])
-    with pytest.raises(ValueError, match="number of classes"):
+    with pytest.raises(ValueError, match="belong to the same class"):
         SVC().fit(X, y, sample_weight=y == 2)
