@@ -13,7 +13,7 @@ from hinge.dual.problem import DualProblem
 from hinge.kernel.gram import Gram
 from hinge.report import Solution
 from hinge.runtime.jit import compiled
-from hinge.solvers.one_pass import N_FIGURES, TURNS, Account, Bars, one_pass, report_of, writable
+from hinge.solvers.one_pass import N_FIGURES, Account, Bars, is_trusted, one_pass, report_of, writable
 from hinge.solvers.pairs.step import Point
 
 # What a problem takes beside its steps, and its steps for each pair of variables: in seconds, roughly.
@@ -94,9 +94,9 @@ class Parts:
         offsets = self.layout.offsets
         return slice(int(offsets[number]), int(offsets[number + 1]))
 
-    def is_tried(self, number: int) -> bool:
-        """Whether a problem has been worked on, so that β is a better start than its own."""
-        return bool(self.layout.account.figures[number, TURNS] > 0)
+    def is_begun(self, number: int, tol: float) -> bool:
+        """Whether a problem has been worked on, and β is a better start than its own."""
+        return is_trusted(self.layout.account.figures[number], tol)
 
     def problem_of(self, number: int) -> DualProblem:
         """Return one of the problems."""

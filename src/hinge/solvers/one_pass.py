@@ -104,11 +104,16 @@ def solve_in_one_pass(
     levels, figures = account
     run.count(int(figures[ITERATIONS]), 0.0)
     if not is_certified:
-        if not np.isfinite(point.residual).all():
+        if not is_trusted(figures, settings.tol):
             beta[:] = begin
         return None
     report = report_of(figures, problem.n_variables, gram, reason, run.seconds)
     return Solution(beta, point.residual, levels[: problem.n_groups], report)
+
+
+def is_trusted(figures: Vector, tol: float) -> bool:
+    """Whether rounding is small beside ``tol`` where a pass ended, so that it cannot have ended above its start."""
+    return bool(figures[TURNS] > 0 and figures[ROUNDING] <= NEGLIGIBLE * tol and np.isfinite(figures[OBJECTIVE]))
 
 
 def writable(gram: Gram) -> Floats:
@@ -161,6 +166,7 @@ def one_pass(kernel: Any, v: Any, sums: Any, point: Point, bars: Bars, tol: floa
     figures[ITERATIONS] = 0.0
     is_finite = _find_residual(kernel, v, beta, residual)
     for turn in range(_TURNS if is_finite else 0):
+        figures[ROUNDING] = np.inf  # until this turn's point is looked at
         outcome = optimise(point, rows, SECOND_ORDER, None, min(tol, _PAIR_TOL), _BURST * beta.shape[0] + 1)
         if outcome.code != CONVERGED and outcome.code != STEP_LIMIT:
             return False

@@ -182,7 +182,7 @@ class Trainer:
             parts = Parts.of(sizes[numbers], samples, problem)
             self._solve_parts(parts, numbers, machines, team)
             for place in np.flatnonzero(~parts.is_certified).tolist():
-                if parts.is_tried(place):
+                if parts.is_begun(place, settings.tol):
                     starts[int(numbers[place])] = parts.beta[parts.part(place)]
         return starts
 
