@@ -112,7 +112,7 @@ def solve_in_one_pass(
 
 
 def is_trusted(figures: Vector, tol: float) -> bool:
-    """Whether rounding is small beside ``tol`` where a pass ended, so that it cannot have ended above its start."""
+    """Whether rounding is small beside ``tol`` where a pass ended, so that it cannot be above its start."""
     return bool(figures[TURNS] > 0 and figures[ROUNDING] <= NEGLIGIBLE * tol and np.isfinite(figures[OBJECTIVE]))
 
 
