@@ -17,7 +17,7 @@ from hinge.dual.problem import DualProblem
 from hinge.kernel.gram import Gram
 from hinge.report import Ledger, Report, Solution
 from hinge.runtime import clock
-from hinge.solvers.one_pass import FIGURE_NAMES, TURNS, Bars, Layout, shared_report, solve_parts
+from hinge.solvers.one_pass import FIGURE_NAMES, Bars, Layout, is_trusted, shared_report, solve_parts
 
 # What a problem takes beside its steps, and its steps for each pair of variables: in seconds, roughly.
 _SECONDS_EACH, _SECONDS_PER_PAIR = 1e-5, 1e-8
@@ -85,9 +85,9 @@ class Parts:
         offsets = self.layout.offsets
         return slice(int(offsets[number]), int(offsets[number + 1]))
 
-    def is_tried(self, number: int) -> bool:
-        """Whether a problem has been worked on, so that β is a better start than its own."""
-        return bool(self.layout.account.figures[number, TURNS] > 0)
+    def is_begun(self, number: int, tol: float) -> bool:
+        """Whether a problem has been worked on, and β is a better start than its own."""
+        return is_trusted(self.layout.account.figures[number], tol)
 
     def problem_of(self, number: int) -> DualProblem:
         """Return one of the problems."""

@@ -180,7 +180,7 @@ def solve_in_one_pass(
     residual, levels, figures = layout.point.residual, layout.account.levels[0], layout.account.figures[0]
     run.count(int(figures[ITERATIONS]), 0.0)
     if not is_certified[0]:
-        if not np.isfinite(residual).all():
+        if not is_trusted(figures, settings.tol):
             beta[:] = begin
         return None
     report = report_of(figures, problem.n_variables, gram, reason, run.seconds)
@@ -195,6 +195,11 @@ def solve_parts(
     largest = int((layout.offsets[chosen + 1] - layout.offsets[chosen]).max())
     space, memory = Space.of(largest, n_groups, tol), np.empty(0 if is_whole else largest * largest)
     _solve_parts(kernel, memory, chosen, layout, bars, space, is_certified)
+
+
+def is_trusted(figures: Vector, tol: float) -> bool:
+    """Whether rounding is small beside ``tol`` where a pass ended, so that it cannot be above its start."""
+    return bool(figures[TURNS] > 0 and figures[ROUNDING] <= NEGLIGIBLE * tol and np.isfinite(figures[OBJECTIVE]))
 
 
 def writable(gram: Gram) -> Floats:
@@ -288,6 +293,7 @@ def _one_pass(kernel: Any, v: Any, sums: Any, point: Point, bars: Bars, space: S
     pair_tol = tol if tol < _PAIR_TOL else _PAIR_TOL
     is_finite = _find_residual(kernel, v, beta, residual, error)
     for turn in range(_TURNS if is_finite else 0):
+        figures[ROUNDING] = np.inf  # until this turn's point is looked at
         outcome = take_steps(point, rows, space.search, SECOND_ORDER, None, pair_tol, _BURST * beta.shape[0] + 1)
         if outcome.code != CONVERGED and outcome.code != STEP_LIMIT:
             return False

@@ -182,7 +182,7 @@ class Trainer:
             finally:
                 machines.add(parts, numbers)
             for place in np.flatnonzero(~parts.is_certified).tolist():
-                if parts.is_tried(place):
+                if parts.is_begun(place, settings.tol):
                     starts[int(numbers[place])] = parts.beta[parts.part(place)]
         return starts
 
