@@ -18,7 +18,7 @@ MADE = ("docs/_build/", "docs/gallery/", "docs/reference/api/", "docs/reference/
 
 # A fence, with the comment right above it, if any: `<!-- not run: why -->` or `<!-- needs: module -->`.
 FENCE = re.compile(
-    r"(?:^<!-- (?P<mark>not run|needs): (?P<what>[^\n]*?) -->\n)?"
+    r"(?:^<!-- (?P<mark>not run|needs|test)(?:: (?P<what>[^\n]*?))? -->\n)?"
     r"^(?P<ticks>```+)(?P<kind>\w+)\n(?P<code>.*?)^(?P=ticks)$",
     re.MULTILINE | re.DOTALL,
 )
@@ -82,7 +82,7 @@ def test_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names, absent = {"__name__": "__page__"}, []
     for block in blocks_of(page.read_text(encoding="utf-8")):
-        if block.mark == "not run":
+        if block.mark in ("not run", "test"):  # the latter is the command that runs this
             continue
         if block.mark == "needs" and find_spec(block.what) is None:  # not imported: a block may patch first
             absent.append(block.what)

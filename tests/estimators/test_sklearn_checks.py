@@ -47,6 +47,7 @@ def _of_no_kernel_matrix(estimator):
 
 
 @pytest.mark.filterwarnings("ignore:the precomputed kernel matrix is not symmetric")
+@pytest.mark.filterwarnings("ignore:the weight vector vanishes")
 @parametrize_with_checks(
     [machine(kernel="precomputed") for machine in (SVC, NuSVC, SVR, NuSVR, OneClassSVM)],
     expected_failed_checks=_of_no_kernel_matrix,

@@ -107,11 +107,11 @@ COMPILING = """
     import numpy as np
     from numba.core import event
     from hinge import SVC
-    from hinge.solvers.pairs.loop import optimise
+    from hinge.solvers.one_pass import _solve_parts
 
     class Impatient(event.Listener):
         def on_start(self, news):
-            if "optimise" in news.data["name"]:
+            if "_solve_parts" in news.data["name"]:
                 signal.raise_signal(signal.SIGINT)
         def on_end(self, news):
             pass
@@ -121,9 +121,9 @@ COMPILING = """
     try:
         SVC().fit(X, X[:, 0] > 0)
     except KeyboardInterrupt:
-        print("stopped", len(optimise.signatures), flush=True)
+        print("stopped", len(_solve_parts.signatures), flush=True)
     event._registered["numba:run_pass"].pop()  # patience from now on
-    print(SVC().fit(X, X[:, 0] > 0).report_.status, len(optimise.signatures) > 0)
+    print(SVC().fit(X, X[:, 0] > 0).report_.status, len(_solve_parts.signatures) > 0)
 """
 
 

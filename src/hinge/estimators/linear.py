@@ -199,7 +199,7 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, LinearMachine):  # type:
     >>> machine.predict([[-0.8, -1.0], [3.0, 0.5]])
     array(['left', 'right'], dtype='<U5')
     >>> machine.coef_.round(4), machine.intercept_.round(4)
-    (array([[0.4, 0.4]]), array([0.]))
+    (array([[0.4444, 0.4444]]), array([0.]))
     >>> str(machine.report_.status), machine.report_.gap < 1e-6
     ('converged', True)
     """
@@ -336,7 +336,7 @@ class LinearSVR(RegressorMixin, LinearMachine, LinearModel):  # type: ignore[mis
     >>> X = np.arange(10.0)[:, None]
     >>> machine = LinearSVR(C=100.0, epsilon=0.5).fit(X, 2 * X[:, 0] + 1)
     >>> machine.predict([[20.0]]).round(1), str(machine.report_.status)
-    (array([39.6]), 'converged')
+    (array([40.5]), 'converged')
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
