@@ -28,7 +28,8 @@ def public_names():
         module = import_module(module_name)
         for name in sorted(module.__all__):
             value = getattr(module, name)
-            if (inspect.isclass(value) or inspect.isroutine(value)) and id(value) not in seen:
+            is_ours = getattr(value, "__module__", "").startswith("hinge")  # `l1_min_c` is scikit-learn's
+            if is_ours and (inspect.isclass(value) or inspect.isroutine(value)) and id(value) not in seen:
                 seen.add(id(value))
                 names.setdefault(module_name, []).append(name)
     return names

@@ -71,16 +71,17 @@ def classes_of_one_sample(n):
 def test_time_limit_holds_for_all_machines_of_many_classes_together(estimator, one_second):
     few, names = classes_of_one_sample(20)
     clone(estimator).fit(few, names)  # compiled code is loaded
-    points, names = classes_of_one_sample(500)  # 124,750 machines: far more than the limit allows
-    machine = estimator.set_params(time_limit=0.1)
+    points, names = classes_of_one_sample(800)  # 319,600 machines: far more than the limit allows
+    machine = estimator.set_params(time_limit=0.4)
     started = time.perf_counter()
     with pytest.warns(ConvergenceWarning, match="time_limit"):
         machine.fit(points, names)
-    assert time.perf_counter() - started < 0.1 + 5 * one_second
+    assert time.perf_counter() - started < 0.4 + 5 * one_second
     statuses = [str(report.status) for report in machine.reports_]
-    assert set(statuses) == {"converged", "time_limit"}
+    assert "time_limit" in statuses
+    assert set(statuses) <= {"converged", "time_limit"}  # on a crowded computer none may have converged
     assert str(machine.report_.status) == "time_limit"
-    assert f"{statuses.count('converged')} of 124750 machines converged" in machine.report_.message
+    assert f"{statuses.count('converged')} of 319600 machines converged" in machine.report_.message
     assert machine.fit_status_ == 1
     assert set(machine.predict(points[:3])) <= set(names)
 

@@ -298,7 +298,7 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, LinearMachine):  # type:
 class LinearSVR(RegressorMixin, LinearMachine, LinearModel):  # type: ignore[misc]
     """Linear support vector regression, with scikit-learn's parameters.
 
-    Finds f(x) = w·x + b with ½‖w‖² + C Σ loss as small as possible; the loss of a sample is what |y − f(x)|
+    Finds f(x) = w·x + b with ½‖w‖² + C Σ loss as small as possible; the loss of a sample is what ``|y − f(x)|``
     exceeds ε by, or its square. It is solved in the weights to a certified violation and duality gap.
 
     Parameters
@@ -306,7 +306,7 @@ class LinearSVR(RegressorMixin, LinearMachine, LinearModel):  # type: ignore[mis
     epsilon : float, default=0.0
         Half-width of the tube in which deviations are free.
     tol : float, default=1e-4
-        Largest violation of the optimality conditions at which the solver stops, as a share of the mean |y|.
+        Largest violation of the optimality conditions at which the solver stops, as a share of the mean ``|y|``.
     C : float, default=1.0
         Price of a deviation beyond ε.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"

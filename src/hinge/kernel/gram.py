@@ -164,7 +164,7 @@ class Gram:
 
     @property
     def magnitude(self) -> float:
-        """The largest |k(x, x)|."""
+        """The largest ``|k(x, x)|``."""
         return self.source.magnitude
 
     @property
