@@ -208,13 +208,12 @@ def _figures(progress: FitProgress, pace: Pace) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _bar(console: Any) -> Any:
-    """Return a bar that is not on the terminal yet."""
+def _bar(console: Any, *columns: Any) -> Any:
+    """Return a bar of these columns and figures, which is not on the terminal yet."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
+    from rich.progress import TextColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console = console or Console(stderr=True)
     return Bar(*columns, TextColumn("{task.fields[figures]}"), console=console, transient=True)
 
@@ -229,13 +228,9 @@ class BarListener:
     """
 
     def __init__(self, console: Any = None) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
-        from rich.progress import Progress as Bar
+        from rich.progress import BarColumn, TaskProgressColumn, TimeElapsedColumn
 
-        columns = (BarColumn(bar_width=24), TaskProgressColumn(), TimeElapsedColumn())
-        console = console or Console(stderr=True)
-        self._bar = Bar(*columns, TextColumn("{task.fields[figures]}"), console=console, transient=True)
+        self._bar = _bar(console, BarColumn(bar_width=24), TaskProgressColumn(), TimeElapsedColumn())
         self._task = self._bar.add_task(
             "", total=1.0, figures="compiling" if clock.stands_still() else "beginning"
         )
@@ -337,7 +332,10 @@ class Tally:
 
     def __enter__(self) -> Tally:
         if self._is_shown and sys.stderr.isatty():
-            self._bar = _bar(None)
+            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+
+            named = TextColumn("{task.description}")
+            self._bar = _bar(None, named, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
             self._bar.add_task(self._unit, total=self._total, figures="")
             self._bar.start()
         return self
