@@ -6,8 +6,8 @@ they measure it. b is the middle between the two ends of the violation, *room* h
 - *complementarity* (lecture notes): the optimality conditions as products that should be zero, α(1 − y f(x)) for a
   sample that should be outside the margin, (C − α)(1 − y f(x)) for one inside: room times excess over b. The
   largest product on either side moves. The notes print the first of the two only; at α = 0, where they start, it
-  is zero for every sample. They clip α_i and α_j one after the other, which breaks Σ yα = 0 where both leave the box;
-  here a step ends where the first of the two meets its bound.
+  is zero for every sample. They clip α_i and α_j one after the other, which breaks Σ yα = 0 where both leave the
+  box; here a step ends where the first of the two meets its bound.
 - *rate-certifying* (Hush & Scovel 2003; List & Simon 2005): the pair that makes (r_i − r_j) · min(room_i, room_j)
   largest. Such a pair falls by a share of what is missing that is known beforehand: the rule behind the proofs of
   polynomial time. Found by sorting the rooms.
