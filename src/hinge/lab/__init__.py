@@ -8,15 +8,20 @@
 from __future__ import annotations
 
 from hinge.lab.algorithms import (
+    admm,
     chunking,
     coordinate_ascent,
+    cutting_planes,
     decomposition,
+    dual_ascent,
     gain_rows,
     gradient_projection,
     interior_point,
+    lasvm,
     platt,
     projected_gradient,
     simple_svm,
+    single_pairs,
 )
 from hinge.lab.registry import PRODUCTION, Algorithm
 
@@ -31,6 +36,11 @@ _FAMILIES = (
     decomposition.ALGORITHMS,
     coordinate_ascent.ALGORITHMS,
     projected_gradient.ALGORITHMS,
+    dual_ascent.ALGORITHMS,
+    admm.ALGORITHMS,
+    cutting_planes.ALGORITHMS,
+    single_pairs.ALGORITHMS,
+    lasvm.ALGORITHMS,
     simple_svm.ALGORITHMS,
     interior_point.ALGORITHMS,
 )
