@@ -206,17 +206,12 @@ def _tell_cost(section: Section, scale: Scale, outcomes: Outcomes, path: Path) -
     if small is None or large is None:
         section.say("Too few sizes for exponents.")
         return
-    holds = (
-        small.value - small.half_width <= 2 <= small.value + small.half_width
-        and large.value >= 3 - large.half_width
-    )
+    holds = small.value + small.half_width >= 2 and large.value + large.half_width >= 3
     _verdict(
         section, holds if max(small.half_width, large.half_width) <= _WIDEST else None,
-        f"the exponent is {small} for the small C, where the chapter expects 2, and {large} for the "
-        "large one, where it "
-        "expects at least 3. The claim would fall if the interval of the first did not hold 2, or "
-        "that of the second ended "
-        f"below 3; with intervals wider than ± {_WIDEST:g} nothing is decided.",
+        f"the exponent is {small} for the small C, where the chapter expects at least 2, and {large} for the "
+        "large one, where it expects at least 3. The claim would fall if one of the intervals ended below that; "
+        f"with intervals wider than ± {_WIDEST:g} nothing is decided.",
     )  # fmt: skip
 
 
