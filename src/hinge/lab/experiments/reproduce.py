@@ -79,8 +79,8 @@ def _opening(scale: Scale, outcomes: Outcomes) -> list[str]:
     parts = [
         report.circumstances(),
         f"Scale: {scale.name}. {len(outcomes)} runs, one thread each. Tolerance: a violation of "
-        f"{TOLERANCE:g}, where a table does not name another; in Platt's experiments his own, 0.001 to either side of the "
-        f"threshold, that is {platt.TOLERANCE:g}. Times are seconds of the "
+        f"{TOLERANCE:g}, where a table does not name another; in Platt's experiments his own, 0.001 to either "
+        f"side of the threshold, that is {platt.TOLERANCE:g}. Times are seconds of the "
         "processor, without compilation. A run that met its limit is shown as “> limit”, and so are larger ones "
         f"of the same series, which were then not started: {limited} met their limit, {skipped} were not started.",
     ]
