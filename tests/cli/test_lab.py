@@ -75,7 +75,7 @@ def test_race_takes_kernel_tolerance_and_limits(hinge, data):
         (("rase", "DATA"), 2, "got 'rase'; did you mean race?"),
         ((), 1, "list|race|reproduce is missing"),
         (("walk",), 2, "expected list, race or reproduce, got 'walk'"),
-        (("reproduce", "newton"), 2, "expected platt, glasmachers or all, got 'newton'"),
+        (("reproduce", "newton"), 2, "expected platt, glasmachers, bottou or all, got 'newton'"),
         (("race", "DATA", "--solvers", "auto,nobody"), 2, "no algorithm is called 'nobody'"),
         (("race", "DATA", "--c", "-1"), 2, "--c takes a number above 0, got '-1'"),
         (("race", "DATA", "--kernel", "cubic"), 2, f"--kernel takes one of {', '.join(NAMED)}, got 'cubic'"),

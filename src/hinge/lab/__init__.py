@@ -55,7 +55,7 @@ def get(name: str) -> Algorithm:
     Parameters
     ----------
     name : str
-        A key of `ALGORITHMS`.
+        A key of `ALGORITHMS`, or ``svm-light:`` and the size of its working sets.
 
     Raises
     ------
@@ -66,7 +66,12 @@ def get(name: str) -> Algorithm:
     --------
     >>> get("platt").title
     "Platt's SMO"
+    >>> get("svm-light:40").title
+    "SVM-light's decomposition, q = 40"
     """
+    family, _, size = name.partition(":")
+    if family == "svm-light" and size.isdecimal() and int(size) >= 2:
+        return decomposition.svm_light(int(size))
     try:
         return ALGORITHMS[name]
     except KeyError:

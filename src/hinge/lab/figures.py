@@ -159,15 +159,59 @@ def draw_scaling(panels: Mapping[str, Mapping[str, Curve]], path: Path) -> None:
             )
             axis.plot(sizes, times, label=name, markersize=5, fillstyle="none" if "," in name else "full", **look)
         axis.set(xscale="log", yscale="log", xlabel="samples")
-        axis.xaxis.set_major_locator(plt.LogLocator(subs=(1.0, 3.0)))
-        axis.xaxis.set_major_formatter(plt.FuncFormatter(lambda value, _: f"{value:,.0f}"))
-        axis.xaxis.set_minor_formatter(plt.NullFormatter())
+        _plain_ticks(plt, axis.xaxis)
         axis.set_title(title, fontsize=9)
         axis.grid(alpha=0.3)
     for axis in axes[:, 0]:
         axis.set_ylabel("processor seconds")
     handles, labels = axes.flat[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
+    _save(plt, figure, path)
+
+
+def _plain_ticks(plt: Any, side: Any) -> None:
+    """Write the numbers of a logarithmic axis out, few or many of them by how far it reaches."""
+    low, high = side.get_view_interval()
+    subs = (1.0,) if high > 3000 * low else (1.0, 3.0) if high > 30 * low else (1.0, 2.0, 3.0, 5.0, 7.0)
+    side.set_major_locator(plt.LogLocator(subs=subs))
+    side.set_major_formatter(plt.FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
+    side.set_minor_formatter(plt.NullFormatter())
+
+
+def draw_curves(
+    panels: Mapping[str, Mapping[str, Curve]], labels: tuple[str, str], path: Path,
+    logarithmic: tuple[bool, bool] = (True, True),
+) -> None:  # fmt: skip
+    """Draw curves, one panel beside the other, with one legend.
+
+    Parameters
+    ----------
+    panels : mapping
+        Values across and up by curve, by panel.
+    labels : pair of str
+        What is across and what is up.
+    path : Path
+        The PNG file to write.
+    logarithmic : pair of bool
+        Which of the two axes are.
+    """
+    plt = _pyplot()
+    size = (6.2 if len(panels) == 1 else 3.4 * len(panels), 4.0)
+    figure, axes = plt.subplots(1, len(panels), figsize=size, layout="constrained", squeeze=False)
+    for axis, (title, curves) in zip(axes.flat, panels.items(), strict=True):
+        for k, (name, (across, up)) in enumerate(curves.items()):
+            axis.plot(across, up, label=name, markersize=5, **style(k))
+        scales = {
+            f"{axis_name}scale": "log" for axis_name, is_log in zip("xy", logarithmic, strict=True) if is_log
+        }
+        axis.set(title=title, xlabel=labels[0], **scales)
+        for side, is_log in zip((axis.xaxis, axis.yaxis), logarithmic, strict=True):
+            if is_log:
+                _plain_ticks(plt, side)
+        axis.grid(alpha=0.3)
+    axes[0, 0].set_ylabel(labels[1])
+    handles, names = axes.flat[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=min(len(names), 4), frameon=False)
     _save(plt, figure, path)
 
 
