@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from hinge.kernel.kernels import FORMULAS, KERNELS
 
 T = TypeVar("T", bound=type)
+
+# Where the site is: as `python -m docs` builds it in a checkout, until it has a home.
+SITE = "docs/_build/html"
 
 _KERNELS = "\n".join(f"    - {line}" for line in FORMULAS)
 
@@ -129,6 +132,18 @@ n_features_in_ : int
 feature_names_in_ : array of str
     Names of the features, where X had names.""",
 }
+
+
+class Linked:
+    """Lets notebooks link an estimator, and each of its parameters, to its page of the reference."""
+
+    _doc_link_module: ClassVar[str] = "hinge"
+    _doc_link_template: ClassVar[Any] = f"{SITE}/reference/api/{{page}}.html"
+
+    def _doc_link_url_param_generator(self) -> dict[str, str]:
+        package = type(self).__module__.split(".")[1]
+        public = "hinge" if package == "estimators" else f"hinge.{package}"
+        return {"page": f"{public}.{type(self).__name__}"}
 
 
 def documented(estimator: T) -> T:
