@@ -141,7 +141,7 @@ class Trainable(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             with interrupt.catching() as scope:
                 listeners = self._listeners()
                 try:
-                    fit = self._run(course, Trainer(gram, course.settings, Watch(listeners), self._sharing))
+                    fit = twin._run(course, Trainer(gram, course.settings, Watch(listeners), self._sharing))
                 finally:
                     for listener in listeners:
                         listener.close()
