@@ -3,8 +3,8 @@ Which labels are final
 ======================
 
 A fit that was stopped early proves something too. Its duality gap bounds how far the exact decision of every
-sample can be from the one at hand; where both ends of that interval have the same sign, the label cannot change any
-more.
+sample can be from the one at hand; where both ends of that interval have the same sign, the label cannot change
+any more.
 
 The same machine is stopped after a few, some and many steps. Hollow points are samples whose label is still open.
 """
