@@ -181,7 +181,7 @@ def test_limits_are_reported(two_classes, hinge, tmp_path):
     result = hinge("train", "-q", "-v", 3, "--report", report, two_classes)
     assert f"{json.loads(report.read_text())['cv_accuracy']:g}%" in result.out
     hard = write(tmp_path / "hard", RNG.normal(size=(1500, 20)), np.sign(RNG.normal(size=1500)))
-    result = hinge("train", "-q", "-c", 1e6, "-e", 1e-9, "--time-limit", 0.05, hard, tmp_path / "model")
+    result = hinge("train", "-q", "-c", 1e6, "-e", 1e-9, "--time-limit", 0.05, hard, tmp_path / "slow")
     assert result.code == 0
     assert "did not converge (time_limit)" in result.err
 
@@ -252,7 +252,9 @@ def test_predict_messages(two_classes, hinge, tmp_path):
     assert lines[2].startswith("Mean squared error = ")
     assert lines[3].startswith("Squared correlation coefficient = ")
     assert hinge("predict", two_classes, model).code == 1
-    assert hinge("predict", "-x", two_classes, model, out).err == "Unknown option: -x\n"
+    assert hinge("predict", "-x", two_classes, model, out).err.startswith(
+        "Unknown option: -x\nUsage: hinge predict"
+    )
 
 
 def test_predict_refuses_broken_models(two_classes, hinge, tmp_path):
@@ -296,7 +298,7 @@ def test_scale_messages(hinge, tmp_path):
     assert hinge("scale", "-y", 1, 1, data).err == "inconsistent lower/upper specification\n"
     assert hinge("scale", "-s", "a", "-r", "b", data).err == "cannot use -r and -s simultaneously\n"
     result = hinge("scale", "-z", 1, data)
-    assert (result.code, result.err) == (1, "unknown option\n")
+    assert (result.code, result.err.splitlines()[0]) == (1, "unknown option")
     result = hinge("scale", "-s", ranges, data)
     assert result.out == "1 1:-1 2:1 3:-1 \n2 1:1 2:-1 3:1 \n"
     assert result.err.startswith("WARNING: original #nonzeros 5\n       > new      #nonzeros 6\n")

@@ -80,7 +80,7 @@ def test_missing_files(hinge, files):
     assert hinge("easy", files[0].parent / "nothing").err.startswith("training file not found")
     assert hinge("easy", files[0], "nothing").err.startswith("testing file not found")
     assert hinge("easy").code == 1
-    assert EASY.synopsis in hinge("easy").out
+    assert EASY.synopsis in hinge("easy").err
 
 
 def test_bad_data_leaves_nothing_behind(hinge, tmp_path, monkeypatch):

@@ -58,28 +58,32 @@ def test_only_the_letter_of_a_short_option_counts():
 @pytest.mark.parametrize(
     ("words", "code", "error"),
     [
-        ([], 1, ""),
-        (["-c"], 1, ""),
-        (["-c", "1"], 1, ""),
-        (["a", "b", "c"], 1, ""),
+        ([], 1, "hinge train: training_set_file is missing\n"),
+        (["-c"], 1, "hinge train: -c needs a value: -c, --cost C\n"),
+        (["-c", "1"], 1, "hinge train: training_set_file is missing\n"),
+        (["a", "b", "c"], 1, "hinge train: 'c' is one argument too many\n"),
         (["-x", "1", "file"], 1, "Unknown option: -x\n"),
         (["-v", "1", "file"], 1, "n-fold cross validation: n must >= 2\n"),
-        (["--nonsense", "file"], 2, "hinge train: unknown option --nonsense"),
+        (["--nonsense", "file"], 2, "hinge train: unknown option --nonsense\n"),
+        (["--treads", "2", "file"], 2, "hinge train: unknown option --treads; did you mean --threads?\n"),
         (["--cost", "abc", "file"], 2, "hinge train: --cost takes a number, got 'abc'"),
         (["-c", "1x", "file"], 2, "hinge train: -c takes a number, got '1x'"),
         (["-c", "nan", "file"], 2, "hinge train: -c takes a number, got 'nan'"),
         (["-s", "0.5", "file"], 2, "hinge train: -s takes a whole number"),
         (["-wx", "1", "file"], 2, "hinge train: -wx needs a label and a number"),
         (["--solver", "fast", "file"], 2, "hinge train: --solver takes one of auto, block, smo, got 'fast'"),
-        (["--quiet=1", "file"], 2, "hinge train: --quiet takes 0 values"),
-        (["file", "--cost"], 2, "hinge train: --cost takes 1 values"),
+        (["--quiet=1", "file"], 2, "hinge train: --quiet takes no value"),
+        (["file", "--cost"], 2, "hinge train: --cost needs a value: -c, --cost C\n"),
     ],
 )
 def test_wrong_usage(words, code, error, hinge):
     result = hinge("train", *words)
     assert result.code == code
     assert result.err.startswith(error)
-    assert result.out.startswith("Usage: hinge train") == (code == 1)
+    assert result.out == ""
+    assert len(result.err.splitlines()) <= 3
+    if error.endswith("\n"):
+        assert result.err.splitlines()[1] == "Usage: hinge train [options] training_set_file [model_file]"
 
 
 def test_a_table_drives_parsing_and_help():
@@ -125,18 +129,19 @@ def test_bash_completes(hinge):
             ["grid", "-log2c", "5000,6000,1000"],
             "-log2c takes exponents between -1000 and 1000, got '5000,6000,1000'",
         ),
-        (["lab", "--time-limit", "0", "race"], "--time-limit takes a number above 0, got '0'"),
-        (["lab", "--c", "-1", "race"], "--c takes a number above 0, got '-1'"),
-        (["lab", "--gamma", "0", "race"], "--gamma takes a number above 0, got '0'"),
-        (["lab", "--tolerance", "0", "race"], "--tolerance takes a number above 0, got '0'"),
-        (["lab", "--cache", "-5", "race"], "--cache takes a number above 0, got '-5'"),
+        (["lab", "race", "--time-limit", "0"], "--time-limit takes a number above 0, got '0'"),
+        (["lab", "race", "--c", "-1"], "--c takes a number above 0, got '-1'"),
+        (["lab", "race", "--gamma", "0"], "--gamma takes a number above 0, got '0'"),
+        (["lab", "race", "--tolerance", "0"], "--tolerance takes a number above 0, got '0'"),
+        (["lab", "race", "--cache", "-5"], "--cache takes a number above 0, got '-5'"),
     ],
 )
 def test_numbers_that_mean_nothing_are_refused(hinge, tmp_path, monkeypatch, words, reason):
     monkeypatch.chdir(tmp_path)
     files = {"train": ["data"], "predict": ["data", "model", "out"], "grid": ["data"], "lab": ["data"]}
     result = hinge(*words, *files[words[0]])
-    assert (result.code, result.err) == (2, f"hinge {words[0]}: {reason}\n")
+    name = "lab race" if words[0] == "lab" else words[0]
+    assert (result.code, result.err) == (2, f"hinge {name}: {reason}\n")
     assert list(tmp_path.iterdir()) == []
 
 

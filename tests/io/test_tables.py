@@ -145,7 +145,7 @@ def parts(**changes):
     "arrays",
     [
         {"X": X, "y": Y[:1]},
-        {"X": X, "y": np.array(["a", "b"])},
+        {"X": X, "y": np.array([b"a", b"b"])},
         {"X": X, "y": np.array([object(), None])},
         {"X": X, "y": Y, "qid": Y},
         {"X": X, "y": Y, "qid": np.array([1])},
@@ -252,3 +252,49 @@ def test_parquet_without_pyarrow(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match="pip install pyarrow"):
         load(tmp_path / "data.parquet")
+
+
+@pytest.mark.parametrize(
+    ("text", "label", "guess"),
+    [
+        ("1.5,2,rose\n0.5,3,tulip\n", None, "column 3, the only one of words"),
+        ("rose;1.5;2\ntulip;0.5;3\n", None, "column 1, the only one of words"),
+        ("a,b,species\n1.5,2,rose\n0.5,3,tulip\n", None, "column 3 ('species'), the only one of words"),
+        ("a,b,species\n1.5,2,rose\n0.5,3,tulip\n", "species", ""),
+        ("a,b,Target\n1.5,2,rose\n0.5,3,tulip\n", None, ""),
+        ("1.5,2,rose\n0.5,3,tulip\n", 2, ""),
+    ],
+)
+def test_labels_of_words(tmp_path, text, label, guess):
+    path = tmp_path / "data.csv"
+    path.write_text(text)
+    data = read_table(path, label=label)
+    assert data.y.tolist() == ["rose", "tulip"]
+    assert data.X.tolist() == [[1.5, 2.0], [0.5, 3.0]]
+    assert data.label_guess == guess
+
+
+def test_words_elsewhere_are_errors(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("label,a\nrose,1\ntulip,x\nlily\n")
+    with pytest.raises(DataFileError, match=r"line 3.*a finite number.*'x'") as caught:
+        read_table(path)
+    assert caught.value.n_errors == 2
+    path.write_text("label,a\n1,1\ntulip,2\n")
+    with pytest.raises(DataFileError, match="line 3"):
+        read_table(path)
+    path.write_text("species,1\n1,2\n2,3\n")  # a single word above numbers is a name
+    assert read_table(path).y.tolist() == [1.0, 2.0]
+
+
+def test_words_in_parquet_and_npz(tmp_path):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = pa.table({"a": [1.0, 2.0], "kind": ["rose", "tulip"], "b": [3, 4]})
+    parquet.write_table(table, tmp_path / "data.parquet")
+    np.savez(tmp_path / "data.npz", X=np.array([[1.0, 3.0], [2.0, 4.0]]), y=np.array(["rose", "tulip"]))
+    for name in ("data.parquet", "data.npz"):
+        data = read_table(tmp_path / name)
+        assert data.y.tolist() == ["rose", "tulip"]
+        assert data.X.tolist() == [[1.0, 3.0], [2.0, 4.0]]
+    with pytest.raises(DataFileError, match="expected numbers in column 'kind'"):
+        read_table(tmp_path / "data.parquet", label="a")

@@ -25,7 +25,8 @@ def usage() -> str:
     return "\n".join(
         [
             "usage: hinge COMMAND [options]", "", *lines, "",
-            "hinge COMMAND --help tells more. Exit codes: 0 success, 1 an error, 2 wrong usage.",
+            "hinge help COMMAND tells more. Exit codes: 0 success, 1 an error, 2 wrong usage.",
+            "The documentation begins at docs/index.md of the source; python -m docs builds it as a site.",
         ]
     )  # fmt: skip
 
@@ -33,6 +34,8 @@ def usage() -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 success, 1 failure, 2 wrong usage."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["help"] and len(words) > 1:
+        words = [*words[1:], "--help"]
     if words and words[0] in COMMANDS:
         return _run(words[0], words[1:])
     return _guarded("hinge", lambda: _without_command(words))
@@ -42,11 +45,17 @@ def _without_command(words: list[str]) -> int:
     if words and words[0] == "--version":
         print(f"hinge {__version__}")
         return 0
-    asked = bool(words) and words[0] in ("-h", "--help")
-    if words and not asked:
-        print(f"hinge: unknown command {words[0]!r}", file=sys.stderr)
-    print(usage(), file=sys.stdout if asked else sys.stderr)
-    return 0 if asked else _EXIT_USAGE
+    if words and words[0] in ("-h", "--help", "help"):
+        print(usage())
+        return 0
+    if not words:
+        print(usage(), file=sys.stderr)
+        return _EXIT_USAGE
+    from hinge.cli.options import suggestion
+
+    print(f"hinge: unknown command {words[0]!r}{suggestion(words[0], COMMANDS)}", file=sys.stderr)
+    print("usage: hinge COMMAND [options]\nhinge --help lists all commands.", file=sys.stderr)
+    return _EXIT_USAGE
 
 
 @contextmanager

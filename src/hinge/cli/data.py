@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from hinge.arrays import Vector
-from hinge.cli.options import EXIT_FAILURE
+from hinge.cli.options import EXIT_FAILURE, EXIT_USAGE, Parsed
 from hinge.io import DataFileError, read_data, read_table
 from hinge.io.models.libsvm_model import dense_columns
 from hinge.io.tables import READERS, ending
@@ -30,11 +30,14 @@ class Samples:
     rows : CSR matrix
         The samples as the file has them, zeros that are written out included; column i is index i.
     y : array
-        Labels or targets.
+        Labels or targets; where they are words, their numbers among ``names``, counted from 1, or 0.
+    names : tuple of str
+        The words; empty where labels are numbers.
     """
 
     rows: Any
     y: Vector
+    names: tuple[str, ...] = ()
 
     @property
     def n(self) -> int:
@@ -91,26 +94,73 @@ def explained(path: str, cannot_open: str) -> Iterator[None]:
         leave(f"{path}: {error.strerror or error}")
 
 
-def read_samples(path: str, threads: int | None, cannot_open: str = "can't open input file") -> Samples:
+def read_samples(
+    path: str, parsed: Parsed, cannot_open: str = "can't open input file", names: tuple[str, ...] = ()
+) -> Samples:
     """Read a data file, or print what is wrong with it and leave.
 
     Parameters
     ----------
     path : str
         LIBSVM text, ``"-"`` for standard input, or a table; a table's first column is index 1.
-    threads : int or None
-        Number of threads.
+    parsed : Parsed
+        The command line, which may tell the number of threads and the label column.
     cannot_open : str
         What LIBSVM's tool says of a file that it cannot open.
+    names : tuple of str
+        The words that a model knows its classes by; those of the file by default.
     """
+    label = parsed.values.get("label")
     with explained(path, cannot_open):
         if path != "-" and ending(path) in READERS:
-            data = read_table(path)
+            data = read_table(path, label=_column(label))
+            _tell_guess(path, data.label_guess, parsed)
             X = sp.csr_matrix(data.X)
             rows = sp.csr_matrix((X.data, X.indices + 1, X.indptr), shape=(X.shape[0], X.shape[1] + 1))
-            return Samples(rows, np.asarray(data.y, np.float64))
-        data = read_data(path, zero_based=True, threads=threads)
+            return _numbered(rows, data.y, names)
+        if label is not None:
+            leave(f"--label is for tables ({', '.join(READERS)}); LIBSVM's text has its labels in front")
+        data = read_data(path, zero_based=True, threads=parsed["threads"])
     return Samples(data.X, data.y)
+
+
+def _column(label: str | None) -> str | int | None:
+    """Return a label column as `read_table` takes it: numbers on the command line count from 1."""
+    if label is None or not (label.isascii() and label.isdigit()):
+        return label
+    if int(label) == 0:
+        leave("--label counts columns from 1", EXIT_USAGE)
+    return int(label) - 1
+
+
+def _tell_guess(path: str, guess: str, parsed: Parsed) -> None:
+    if guess and not parsed.values.get("quiet"):
+        print(f"{path}: labels are taken from {guess}; --label says another", file=sys.stderr)
+
+
+def _numbered(rows: Any, y: Any, names: tuple[str, ...]) -> Samples:
+    """Return samples whose labels are numbers: those of words count from 1."""
+    if y.dtype.kind != "U":
+        return Samples(rows, np.asarray(y, np.float64))
+    names = names or tuple(np.unique(y).tolist())
+    if any("\n" in name for name in names):
+        leave("a label holds a line break: labels must be words or numbers")
+    number = {name: k for k, name in enumerate(names, 1)}
+    return Samples(rows, np.array([number.get(word, 0) for word in y.tolist()], np.float64), names)
+
+
+def classes_path(model_path: str) -> str:
+    """Return the file beside a model that tells the words for its classes, a line for each number from 1."""
+    return f"{model_path}.classes"
+
+
+def read_classes(model_path: str) -> tuple[str, ...]:
+    """Return the words for the classes of a model; nothing where these are numbers."""
+    try:
+        with open(classes_path(model_path), encoding="utf-8") as file:
+            return tuple(file.read().split("\n")[:-1])
+    except (OSError, UnicodeDecodeError):
+        return ()
 
 
 def default_model_name(path: str) -> str:

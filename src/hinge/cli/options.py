@@ -7,10 +7,11 @@ anywhere, also behind the files.
 
 from __future__ import annotations
 
+import difflib
 import math
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn
 
@@ -142,16 +143,15 @@ class Command:
         lines = [self.synopsis, "", *_wrapped(self.summary, ""), "", "options:"]
         for option in (*self.options, HELP):
             lines.append(f"  {option.spelling}")
-            lines += _wrapped(_explained(option), "        ")
+            lines += _wrapped(explained(option), "        ")
             lines += [f"          {value}" for value in option.values]
         return "\n".join([*lines, *([""] if self.notes else []), *self.notes.strip().splitlines()])
 
     def fail(self, message: str, code: int = EXIT_FAILURE, usage: bool = True) -> NoReturn:
-        """Say what is wrong, show the usage as LIBSVM's tools do, and leave."""
-        if message:
-            print(message, file=sys.stderr)
+        """Say what is wrong, show the line of usage, and leave."""
+        print(message, file=sys.stderr)
         if usage:
-            print(self.help_text())
+            print(f"{self.synopsis}\nhinge {self.name} --help explains all options.", file=sys.stderr)
         raise SystemExit(code)
 
 
@@ -209,9 +209,11 @@ class _Parser:
                 self._take_short(word[1:])
             else:
                 self.files.append(word)
-        n_needed = sum(not file.startswith("[") for file in self.command.files)
-        if not n_needed <= len(self.files) <= len(self.command.files):
-            self.command.fail("")
+        needed = [file for file in self.command.files if not file.startswith("[")]
+        if len(self.files) < len(needed):
+            self._fail(f"{needed[len(self.files)]} is missing")
+        if len(self.files) > len(self.command.files):
+            self._fail(f"{self.files[len(self.command.files)]!r} is one argument too many")
         return Parsed(self.values, tuple(self.weights), tuple(self.files), frozenset(self.given))
 
     def _take_short(self, letters: str) -> None:
@@ -219,7 +221,7 @@ class _Parser:
         if option is None:
             self.command.fail(self.command.unknown.format(letters[0]))
         if len(self.words) < option.n_words:
-            self.command.fail("")
+            self._fail(f"-{letters[0]} needs a value: {option.spelling}")
         words = [self.words.pop(0) for _ in range(option.n_words)]
         if option.kind == "weight":
             self._add_weight(f"-{letters}", letters[1:], words[0])
@@ -233,11 +235,14 @@ class _Parser:
             raise SystemExit(EXIT_OK)
         option = self.long.get(name)
         if option is None:
-            self._refuse(f"unknown option --{name}; hinge {self.command.name} --help lists all")
+            known = [f"--{known}" for known in (*self.long, HELP.long)]
+            self._fail(f"unknown option --{name}{suggestion(f'--{name}', known)}", EXIT_USAGE)
         words = [glued] if equals else []
         n_missing = option.n_words - len(words)
-        if n_missing < 0 or len(self.words) < n_missing:
-            self._refuse(f"--{name} takes {option.n_words} values")
+        if n_missing < 0:
+            self._refuse(f"--{name} takes no value")
+        if len(self.words) < n_missing:
+            self._fail(f"--{name} needs a value: {option.spelling}", EXIT_USAGE)
         words += [self.words.pop(0) for _ in range(n_missing)]
         if option.kind == "weight":
             label, _, weight = words[0].partition("=")
@@ -258,8 +263,23 @@ class _Parser:
             self._refuse(f"{spelling} takes {error}")
         self.given.add(option.long)
 
+    def _fail(self, message: str, code: int = EXIT_FAILURE) -> NoReturn:
+        self.command.fail(f"hinge {self.command.name}: {message}", code)
+
     def _refuse(self, message: str) -> NoReturn:
         self.command.fail(f"hinge {self.command.name}: {message}", EXIT_USAGE, usage=False)
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """Return a question about the known word that this one is most like, or nothing.
+
+    Examples
+    --------
+    >>> suggestion("--treads", ["--threads", "--quiet"]), suggestion("xyz", ["--threads"])
+    ('; did you mean --threads?', '')
+    """
+    alike = difflib.get_close_matches(word, list(known), n=1)
+    return f"; did you mean {alike[0]}?" if alike else ""
 
 
 def _number(word: str, whole: bool = False) -> Any:
@@ -274,7 +294,8 @@ def _number(word: str, whole: bool = False) -> Any:
     return int(value) if whole else value
 
 
-def _explained(option: Option) -> str:
+def explained(option: Option) -> str:
+    """Return what an option does, and its default."""
     shown = "" if option.default is None or option.kind == "flag" else f" [default: {option.default}]"
     return option.help + shown
 

@@ -96,6 +96,14 @@ def prediction_lines(is_regression: bool, y: Vector, predicted: Vector) -> list[
     return [f"Accuracy = {share:g}% ({n_right}/{n}) (classification)"]
 
 
+def prediction_scores(is_regression: bool, y: Vector, predicted: Vector) -> dict[str, float]:
+    """Return the same as figures."""
+    if is_regression:
+        error, r2 = regression_scores(y, predicted)
+        return {"mean_squared_error": error, "squared_correlation": r2}
+    return {"accuracy": 100.0 * int(np.count_nonzero(y == predicted)) / len(y) if len(y) else float("nan")}
+
+
 def regression_scores(y: Vector, predicted: Vector) -> tuple[float, float]:
     """Return the mean squared error and r², by LIBSVM's sums."""
     n = len(y)

@@ -8,9 +8,19 @@ _THREADS = Option(
     "threads", "Number of threads; every core by default.", kind="int", metavar="N", least=1, most=1024
 )
 
+_LABEL = Option(
+    "label",
+    "Label column of a table (.csv, .tsv, .npy, .parquet): its name, or its number counted from 1; by default the "
+    "column called label, target or y, else the first.",
+    kind="file",
+    metavar="NAME|NUMBER",
+)
+
+_JSON = Option("json", "Print the result to standard output as JSON, and nothing else.")
+
 _EXITS = """
-exit codes: 0 success; 1 an error (a file, a parameter, a short option: what LIBSVM ends with 1);
-2 a long option, or a value that is not of its kind. Errors and warnings go to standard error.
+exit codes: 0 success; 1 an error with a file, a parameter or a short option, where LIBSVM's tools end with 1;
+2 a wrong long option or a wrong value. Errors and warnings go to standard error.
 """
 
 TRAIN = Command(
@@ -54,11 +64,14 @@ TRAIN = Command(
         Option("force", "Replace the model file even if the time was up before the first step."),
         Option("full-precision", "Write all 17 digits of support vectors, where LIBSVM writes 8."),
         Option("report", "Also write figures of the run to this file, as JSON.", kind="file", metavar="FILE"),
+        _LABEL,
+        _JSON,
     ),
     ("training_set_file", "[model_file]"),
     """
 The data file is LIBSVM text, plain or compressed (gz, bz2, xz), - for standard input, or a table
 (.npz, .npy, .csv, .tsv, .parquet). The model is written to NAME.model in the current folder by default.
+Labels of a table may be words: the model counts them from 1, and NAME.model.classes has a line for each.
 
 examples:
   hinge train heart_scale
@@ -75,13 +88,15 @@ PREDICT = Command(
         Option("probability", "Whether to write probabilities, 0 or 1; for models trained with -b 1.",
                "b", "int", 0, "0|1", least=0, most=1),
         QUIET,
-        Option("decision-values", "Also write the decision values of all pairs to this file, a line a sample.",
-               kind="file", metavar="FILE"),
+        Option("decision-values", "Also write the decision values of all pairs to this file, one line for each "
+               "sample.", kind="file", metavar="FILE"),
         _THREADS,
+        _LABEL,
+        _JSON,
     ),
     ("test_file", "model_file", "output_file"),
     """
-One line a sample: its label or value. With -b 1, classification: a line of labels, then on each line
+One line for each sample: its label or value. With -b 1, classification: a line of labels, then on each line
 the label and the probability of every class; one-class: label, normal, outlier.
 
 example:
@@ -101,6 +116,7 @@ SCALE = Command(
         Option("restore", "Use the scaling of this file, so that test data is treated as training data was.", "r",
                "file", metavar="FILE"),
         _THREADS,
+        _LABEL,
     ),
     ("data_file",),
     """
@@ -115,7 +131,8 @@ examples:
 CHECK = Command(
     "check",
     "Check that a data file follows LIBSVM's format; name every line that does not.",
-    (Option("max-errors", "How many lines to describe.", kind="int", default=100, metavar="N", least=1), _THREADS),
+    (Option("max-errors", "How many lines to describe.", kind="int", default=100, metavar="N", least=1),
+     _THREADS, _JSON),
     ("data_file",),
     "Prints \"No error.\" and ends with 0, or \"Found N lines with error.\" and ends with 1.\n" + _EXITS,
 )  # fmt: skip
@@ -170,6 +187,8 @@ GRID = Command(
         *(option for option in TRAIN.options if option.long in _OF_TRAIN),
         Option("report", "Also write all figures of the search to this file, as JSON.", kind="file",
                metavar="FILE"),
+        _LABEL,
+        _JSON,
     ),
     ("dataset",),
     """
@@ -212,34 +231,64 @@ example:
 LAB = Command(
     "lab",
     "The laboratory: list the algorithms of the papers, race them on a data set, repeat the papers' experiments.",
+    (),
+    ("list|race|reproduce", "[...]"),
+    """
+  hinge lab list               the algorithms, with their papers
+  hinge lab race DATA          train with several of them and compare
+  hinge lab reproduce PAPER    repeat the experiments of a paper
+
+hinge lab race --help and hinge lab reproduce --help have their options.
+"""
+    + _EXITS,
+)  # fmt: skip
+
+LAB_LIST = Command("lab list", "List the algorithms of the laboratory, with their papers.", (), ())
+
+LAB_RACE = Command(
+    "lab race",
+    "Train with several algorithms on one data set of two classes, and compare time, steps and objectives.",
     (
-        Option("solvers", "race: algorithms, by their names in the list, with commas between them.", kind="file",
-               metavar="NAME,NAME"),
-        Option("kernel", "race: kernel function of features, by the name that estimators know it by.", kind="file",
+        Option("solvers", "Algorithms, by their names in hinge lab list, with commas between them.", kind="file",
+               default="auto,smo-mvp,smo-second-order,smo-hmg", metavar="NAME,NAME"),
+        Option("kernel", "Kernel function of features, by the name that estimators know it by.", kind="file",
                default="rbf", metavar="NAME"),
-        Option("c", "race: price of an error.", kind="float", default=1.0, metavar="C", is_positive=True),
-        Option("gamma", "race: gamma of the kernel; 1 / (number of features) by default.", kind="float",
+        Option("c", "Price of an error.", kind="float", default=1.0, metavar="C", is_positive=True),
+        Option("gamma", "Gamma of the kernel; 1 / (number of features) by default.", kind="float",
                metavar="G", is_positive=True),
-        Option("tolerance", "race: largest violation of the optimality conditions to stop at.", kind="float",
+        Option("tolerance", "Largest violation of the optimality conditions to stop at.", kind="float",
                default=0.001, metavar="EPS", is_positive=True),
-        Option("cache", "race: megabytes for kernel values; a quarter of the free memory by default.",
+        Option("cache", "Megabytes for kernel values; a quarter of the free memory by default.",
                kind="float", metavar="MB", is_positive=True),
-        Option("no-shrinking", "race: never set settled samples aside."),
-        Option("time-limit", "race: stop each algorithm after this many seconds.", kind="float",
+        Option("no-shrinking", "Never set settled samples aside."),
+        Option("time-limit", "Stop each algorithm after this many seconds.", kind="float",
                metavar="SECONDS", is_positive=True),
         _THREADS,
-        Option("quick", "reproduce: smaller sets and limits, for minutes instead of most of an hour."),
-        Option("out", "race: draw the convergence into this PNG file. reproduce: folder of the report.",
-               kind="file", metavar="PATH"),
+        Option("out", "Draw the convergence into this PNG file.", kind="file", metavar="FILE"),
     ),
-    ("list|race|reproduce", "[DATA | platt|glasmachers|all]"),
+    ("DATA",),
     """
 DATA is a file, or the name of a data set in the folder $HINGE_DATA or on LIBSVM's page; it has two classes.
-An interrupted reproduce goes on where it was when it is called again with the same folder.
 
-examples:
-  hinge lab list
+example:
   hinge lab race a1a --solvers smo-mvp,smo-second-order,smo-hmg --c 1 --gamma 0.05 --out race.png
+"""
+    + _EXITS,
+)  # fmt: skip
+
+LAB_REPRODUCE = Command(
+    "lab reproduce",
+    "Repeat the experiments of a paper and write a report with tables and figures.",
+    (
+        Option("quick", "Smaller sets and limits, for minutes instead of most of an hour."),
+        Option("out", "Folder of the report; lab-PAPER-SCALE in the current one by default.", kind="file",
+               metavar="FOLDER"),
+    ),
+    ("platt|glasmachers|all",),
+    """
+An interrupted run goes on where it was when it is called again with the same folder.
+
+example:
   hinge lab reproduce all --quick --out report
 """
     + _EXITS,
@@ -279,6 +328,7 @@ REPORT = Command(
     (
         Option("out", "The page; MODEL.html in the current folder by default.", "o", "file", metavar="FILE"),
         _THREADS,
+        _LABEL,
     ),
     ("model_file", "data_file"),
     """
@@ -296,7 +346,7 @@ example:
 INFO = Command(
     "info",
     "Print what a model file or a data file holds: classes, support vectors, kernel; sparsity, ranges, scale.",
-    (_THREADS,),
+    (_THREADS, _LABEL),
     ("model_or_data_file",),
     """
 examples:
@@ -318,6 +368,19 @@ COMPLETION = Command(
 """,
 )
 
+MAN = Command(
+    "man",
+    "Print the manual page of a command, or write those of all, in the format of man.",
+    (Option("out", "Write the pages of all commands into this folder.", kind="file", metavar="FOLDER"),),
+    ("[command]",),
+    """
+examples:
+  hinge man train | man -l -
+  hinge man --out ~/.local/share/man/man1
+"""
+    + _EXITS,
+)
+
 WARM_UP = Command(
     "warm-up",
     "Compile everything ahead of its first use on this computer: for container images, for cluster workers.",
@@ -333,4 +396,7 @@ example:
 """ + _EXITS,
 )  # fmt: skip
 
-TABLES = (TRAIN, PREDICT, SCALE, GRID, EASY, CHECK, SUBSET, INFO, REPORT, TOY, LAB, WARM_UP, COMPLETION)
+TABLES = (
+    TRAIN, PREDICT, SCALE, GRID, EASY, CHECK, SUBSET, INFO, REPORT, TOY, LAB, LAB_LIST, LAB_RACE, LAB_REPRODUCE,
+    MAN, WARM_UP, COMPLETION,
+)  # fmt: skip

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import math
 import os
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -16,17 +16,12 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from hinge.io.budget import Budget
-from hinge.io.svmlight.errors import DataFileError, LineError, malformed
+from hinge.io.delimited import read_delimited
+from hinge.io.labels import Columns, label_column
+from hinge.io.svmlight.errors import DataFileError
 from hinge.io.svmlight.read import Data
-from hinge.io.svmlight.source import LONGEST_LINE, LineTooLongError, blocks, open_source
-
-LABEL_NAMES = ("label", "target", "y")
 
 _COMPRESSIONS = (".gz", ".bz2", ".xz")
-_MAX_ERRORS = 10
-
-# Bytes that a byte of a long line of cells may take: two make a cell, which is an object in a list.
-_BYTES_A_CHARACTER = 40
 
 # Bytes a value for taking the label column out of a sparse matrix.
 _BYTES_TO_SPLIT = 40
@@ -66,11 +61,11 @@ def read_table(
       it, with a label column.
     - ``.npy``: one array with a label column.
     - ``.csv``, ``.tsv``: columns separated by commas, semicolons or tabs, compressed or not. A first line
-      with anything but numbers names the columns.
+      with anything but numbers names the columns, unless a single word stands where later lines have words, too.
     - ``.parquet``: needs pyarrow.
 
     The label column is the one called ``label``, ``target`` or ``y`` (in this order; capitals do not matter),
-    else the first.
+    else the only one of words, else the first. Labels of ``.csv``, ``.tsv`` and ``.parquet`` may be words.
 
     Parameters
     ----------
@@ -119,7 +114,7 @@ def _checked(data: Data, path: str, dtype: np.dtype[Any], budget: Budget) -> Dat
     X, y = data
     if X.ndim != 2 or y.shape != (X.shape[0],):
         raise DataFileError(f"expected one label per row, found X {X.shape} and y {y.shape}", path)
-    if X.dtype.kind not in "biuf" or y.dtype.kind not in "biuf":
+    if X.dtype.kind not in "biuf" or y.dtype.kind not in "biufU":
         raise DataFileError(f"expected numbers, found X of type {X.dtype} and y of type {y.dtype}", path)
     n_values, row_number = (X.nnz, 8) if sp.issparse(X) else (X.size, 0)
     in_new_type = 0 if X.dtype == dtype else dtype.itemsize
@@ -128,8 +123,9 @@ def _checked(data: Data, path: str, dtype: np.dtype[Any], budget: Budget) -> Dat
         X = sp.csr_matrix(X, dtype=dtype) if sp.issparse(X) else np.ascontiguousarray(X, dtype)
     if sp.issparse(X):
         X.sum_duplicates()
-    y = y.astype(np.float64)
-    finite = np.isfinite(y)
+    has_words = y.dtype.kind == "U"
+    y = y if has_words else y.astype(np.float64)
+    finite = np.ones(len(y), bool) if has_words else np.isfinite(y)
     if sp.issparse(X):
         finite[np.repeat(np.arange(len(y)), np.diff(X.indptr))[~np.isfinite(X.data)]] = False
     else:
@@ -139,29 +135,7 @@ def _checked(data: Data, path: str, dtype: np.dtype[Any], budget: Budget) -> Dat
         raise DataFileError(f"row {row}: expected finite numbers in the range of {dtype}", path)
     if data.qid is not None and (data.qid.shape != y.shape or data.qid.dtype.kind not in "iu"):
         raise DataFileError(f"expected one integer per row in qid, found {data.qid.dtype} {data.qid.shape}", path)
-    return Data(X, y, None if data.qid is None else data.qid.astype(np.int64))
-
-
-def _label_column(names: Sequence[str] | None, n_columns: int, label: str | int | None, path: str) -> int:
-    """Return the position of the label column."""
-    if n_columns == 0:
-        raise DataFileError("expected a label column, found no columns", path)
-    if isinstance(label, str):
-        if names is None or label not in names:
-            known = "no names" if names is None else ", ".join(map(repr, names[:20]))
-            raise DataFileError(f"expected a column called {label!r}, found {known}", path)
-        return names.index(label)
-    if label is not None:
-        if not -n_columns <= label < n_columns:
-            raise DataFileError(f"expected a label column {label}, found {n_columns} columns", path)
-        return label % n_columns
-    lower = [name.strip().lower() for name in names or ()]
-    return next((lower.index(name) for name in LABEL_NAMES if name in lower), 0)
-
-
-def _split(table: NDArray[Any], names: Sequence[str] | None, label: str | int | None, path: str) -> Data:
-    at = _label_column(names, table.shape[1], label, path)
-    return Data(np.delete(table, at, axis=1), table[:, at])
+    return replace(data, X=X, y=y, qid=None if data.qid is None else data.qid.astype(np.int64))
 
 
 def _read_npy(path: str, label: str | int | None, budget: Budget) -> Data:
@@ -177,7 +151,7 @@ def _read_npy(path: str, label: str | int | None, budget: Budget) -> Data:
             raise
         except Exception as error:  # NumPy evaluates the header as Python text: anything may happen
             raise DataFileError(f"this is not an array of numbers in two dimensions ({error})", path) from error
-    return _split(table, None, label, path)
+    return Columns(table, label_column(None, table.shape[1], label, path)).data()
 
 
 def _shape_and_size(file: Any) -> tuple[tuple[int, ...], int]:
@@ -198,7 +172,7 @@ def _read_npz(path: str, label: str | int | None, budget: Budget) -> Data:
     if "y" in arrays:
         return Data(X, arrays["y"], arrays.get("qid"))
     budget.lend(X.nnz * _BYTES_TO_SPLIT)
-    return _split_sparse(X, _label_column(None, X.shape[1], label, path))
+    return _split_sparse(X, label_column(None, X.shape[1], label, path).at)
 
 
 def _archive(path: str, budget: Budget) -> dict[str, NDArray[Any]]:
@@ -260,88 +234,6 @@ def _split_sparse(X: sp.csr_matrix, at: int) -> Data:
     return Data(sp.csr_matrix((X.data[kept], columns, pointers), shape=(n_rows, n_columns - 1)), y)
 
 
-def _read_csv(path: str, label: str | int | None, budget: Budget) -> Data:
-    names: list[str] | None = None
-    width = n_lines = n_errors = 0
-    delimiter = ","
-    tables: list[NDArray[Any]] = []
-    errors: list[LineError] = []
-    try:
-        with open_source(path) as (file, _):
-            for text, stop in blocks(file, budget, bytes_a_byte=_BYTES_A_CHARACTER):
-                lines = text[:stop].tobytes().decode("utf-8").split("\n")[:-1]
-                rows = [(k, line.rstrip("\r")) for k, line in enumerate(lines, n_lines + 1) if line.strip()]
-                n_lines += len(lines)
-                if rows and not width:
-                    delimiter = max(",;\t", key=rows[0][1].count)
-                    head = _cells(rows[0][1], delimiter)
-                    width = len(head)
-                    if not all(map(_is_number, head)):
-                        names = head
-                        del rows[0]
-                if rows:
-                    table = _numbers([line for _, line in rows], delimiter, width)
-                    if table is None:
-                        found = _csv_errors(rows, delimiter, width)
-                        n_errors += len(found)
-                        errors = (errors + found)[:_MAX_ERRORS]
-                    elif not n_errors:
-                        budget.keep(2 * table.nbytes)  # the pieces, and what is made of them
-                        tables.append(table)
-    except UnicodeDecodeError as error:
-        raise DataFileError(f"expected text in UTF-8 ({error.reason})", path) from error
-    except LineTooLongError:
-        raise DataFileError(f"line {n_lines + 1}: expected at most {LONGEST_LINE} bytes", path) from None
-    if n_errors:
-        raise malformed(path, errors, n_errors)
-    if not width:
-        raise DataFileError("expected a table, found no lines", path)
-    whole = np.concatenate([np.empty((0, width)), *tables])
-    tables.clear()
-    return _split(whole, names, label, path)
-
-
-def _numbers(lines: list[str], delimiter: str, width: int) -> NDArray[np.float64] | None:
-    """Read lines of finite numbers; None if that fails."""
-    try:
-        table = np.loadtxt(lines, np.float64, comments=None, delimiter=delimiter, quotechar='"', ndmin=2)
-    except ValueError:
-        return None
-    return table if table.shape == (len(lines), width) and np.isfinite(table).all() else None
-
-
-def _cells(line: str, delimiter: str) -> list[str]:
-    try:
-        return next(csv.reader([line], delimiter=delimiter))
-    except csv.Error:
-        return line.split(delimiter)
-
-
-def _is_number(text: str, finite: bool = False) -> bool:
-    try:
-        number = float(text)
-    except ValueError:
-        return False
-    return "_" not in text and (not finite or math.isfinite(number))
-
-
-def _csv_errors(rows: list[tuple[int, str]], delimiter: str, width: int) -> list[LineError]:
-    """Go through numbered lines again, slowly, to say which are malformed."""
-    errors = []
-    for k, line in rows:
-        cells = _cells(line, delimiter)
-        bad = next((c for c, cell in enumerate(cells) if not _is_number(cell, finite=True)), None)
-        if len(cells) != width:
-            errors.append(LineError(k, 1, f"{width} columns", f"{len(cells)}"))
-        elif bad is not None:
-            errors.append(LineError(k, bad + 1, "a finite number", ascii(cells[bad][:24])))
-    if not errors:  # NumPy refused what Python takes for numbers: digits of other scripts, open quotes
-        refused = (row for row in rows if _numbers([row[1]], delimiter, width) is None)
-        k, line = next(refused, rows[0])
-        errors.append(LineError(k, 1, "plain digits and closed quotes", ascii(line[:24])))
-    return errors
-
-
 def _read_parquet(path: str, label: str | int | None, budget: Budget) -> Data:
     try:
         pa = import_module("pyarrow")
@@ -351,33 +243,43 @@ def _read_parquet(path: str, label: str | int | None, budget: Budget) -> Data:
     try:
         with open(path, "rb") as raw, parquet.ParquetFile(raw) as file:
             schema = file.schema_arrow
-            for name, kind in zip(schema.names, schema.types, strict=True):
-                if not (pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+            is_words = [pa.types.is_string(kind) or pa.types.is_large_string(kind) for kind in schema.types]
+            chosen = label_column(schema.names, len(schema.names), label, path, np.flatnonzero(is_words).tolist())
+            for name, kind, at in zip(schema.names, schema.types, range(len(is_words)), strict=True):
+                is_number = pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)
+                if not is_number and not (at == chosen.at and is_words[at]):
                     raise DataFileError(f"expected numbers in column {name!r}, found {kind}", path)
-            pieces = [np.empty((0, len(schema.names)))]
+            pieces, words = [np.empty((0, len(schema.names)))], []
             for batch in file.iter_batches():
                 budget.keep(2 * 8 * batch.num_rows * batch.num_columns)  # the pieces, and what is made of them
-                pieces.append(_columns(batch, path))
+                _refuse_gaps(batch, path)
+                columns = list(batch.columns)
+                if is_words[chosen.at]:
+                    budget.keep(2 * columns[chosen.at].nbytes)
+                    words += columns[chosen.at].to_pylist()
+                    columns[chosen.at] = pa.nulls(batch.num_rows, pa.float64())
+                pieces.append(
+                    np.column_stack([c.to_numpy(zero_copy_only=False) for c in columns]).astype(np.float64)
+                )
     except (pa.ArrowException, OSError) as error:  # of damage too Arrow says OSError, but without a number
         if getattr(error, "errno", None) is not None:
             raise
         raise DataFileError(f"this is not a Parquet file ({error})", path) from error
     table = np.concatenate(pieces)
     pieces.clear()
-    return _split(table, schema.names, label, path)
+    return Columns(table, chosen, words if is_words[chosen.at] else None).data()
 
 
-def _columns(batch: Any, path: str) -> NDArray[np.float64]:
+def _refuse_gaps(batch: Any, path: str) -> None:
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         if column.null_count:
             raise DataFileError(f"expected no missing values in column {name!r}", path)
-    return np.column_stack([column.to_numpy(zero_copy_only=False) for column in batch.columns]).astype(np.float64)
 
 
 READERS: dict[str, Callable[[str, str | int | None, Budget], Data]] = {
     ".npz": _read_npz,
     ".npy": _read_npy,
-    ".csv": _read_csv,
-    ".tsv": _read_csv,
+    ".csv": read_delimited,
+    ".tsv": read_delimited,
     ".parquet": _read_parquet,
 }

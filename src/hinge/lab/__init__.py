@@ -8,15 +8,20 @@
 from __future__ import annotations
 
 from hinge.lab.algorithms import (
+    admm,
     chunking,
     coordinate_ascent,
+    cutting_planes,
     decomposition,
+    dual_ascent,
     gain_rows,
     gradient_projection,
     interior_point,
+    lasvm,
     platt,
     projected_gradient,
     simple_svm,
+    single_pairs,
 )
 from hinge.lab.registry import PRODUCTION, Algorithm
 
@@ -31,6 +36,11 @@ _FAMILIES = (
     decomposition.ALGORITHMS,
     coordinate_ascent.ALGORITHMS,
     projected_gradient.ALGORITHMS,
+    dual_ascent.ALGORITHMS,
+    admm.ALGORITHMS,
+    cutting_planes.ALGORITHMS,
+    single_pairs.ALGORITHMS,
+    lasvm.ALGORITHMS,
     simple_svm.ALGORITHMS,
     interior_point.ALGORITHMS,
 )
@@ -45,7 +55,7 @@ def get(name: str) -> Algorithm:
     Parameters
     ----------
     name : str
-        A key of `ALGORITHMS`.
+        A key of `ALGORITHMS`, or ``svm-light:`` and the size of its working sets.
 
     Raises
     ------
@@ -56,7 +66,12 @@ def get(name: str) -> Algorithm:
     --------
     >>> get("platt").title
     "Platt's SMO"
+    >>> get("svm-light:40").title
+    "SVM-light's decomposition, q = 40"
     """
+    family, _, size = name.partition(":")
+    if family == "svm-light" and size.isdecimal() and int(size) >= 2:
+        return decomposition.svm_light(int(size))
     try:
         return ALGORITHMS[name]
     except KeyError:

@@ -171,6 +171,40 @@ def draw_scaling(panels: Mapping[str, Mapping[str, Curve]], path: Path) -> None:
     _save(plt, figure, path)
 
 
+def draw_curves(
+    panels: Mapping[str, Mapping[str, Curve]], labels: tuple[str, str], path: Path,
+    logarithmic: tuple[bool, bool] = (True, True),
+) -> None:  # fmt: skip
+    """Draw curves, one panel beside the other, with one legend.
+
+    Parameters
+    ----------
+    panels : mapping
+        Values across and up by curve, by panel.
+    labels : pair of str
+        What is across and what is up.
+    path : Path
+        The PNG file to write.
+    logarithmic : pair of bool
+        Which of the two axes are.
+    """
+    plt = _pyplot()
+    size = (6.2 if len(panels) == 1 else 3.4 * len(panels), 4.0)
+    figure, axes = plt.subplots(1, len(panels), figsize=size, layout="constrained", squeeze=False)
+    for axis, (title, curves) in zip(axes.flat, panels.items(), strict=True):
+        for k, (name, (across, up)) in enumerate(curves.items()):
+            axis.plot(across, up, label=name, markersize=5, **style(k))
+        scales = {
+            f"{axis_name}scale": "log" for axis_name, is_log in zip("xy", logarithmic, strict=True) if is_log
+        }
+        axis.set(title=title, xlabel=labels[0], **scales)
+        axis.grid(alpha=0.3)
+    axes[0, 0].set_ylabel(labels[1])
+    handles, names = axes.flat[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=min(len(names), 4), frameon=False)
+    _save(plt, figure, path)
+
+
 def draw_map(
     costs: Sequence[float], gammas: Sequence[float], duels: Sequence[Duel], marks: Any, champion: str, path: Path
 ) -> None:

@@ -15,5 +15,6 @@ COMMANDS = {
     "lab": "race the algorithms of the papers, and repeat the papers' experiments",
     "demo": "train, cross-validate and report on a data set that ships with scikit-learn",
     "warm-up": "compile everything ahead of its first use on this computer",
+    "man": "print manual pages, in the format of man",
     "completion": "print a script that completes commands and options in bash, zsh or fish",
 }

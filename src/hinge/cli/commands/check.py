@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from hinge.cli.data import leave
 from hinge.cli.options import EXIT_FAILURE, EXIT_OK
+from hinge.cli.outputs import as_json
 from hinge.cli.tables import CHECK
 from hinge.io import DataFileError, read_data
 from hinge.io.svmlight.source import open_source
@@ -18,24 +19,26 @@ def run(arguments: Sequence[str]) -> int:
     """Run the command; return its exit code."""
     parsed = CHECK.parse(arguments)
     path = parsed.files[0]
-    n_wrong = 0
+    n_wrong, told = 0, []
     try:
         try:
             read_data(path, zero_based=True, max_errors=parsed["max-errors"], threads=parsed["threads"])
         except DataFileError as error:
             n_wrong = max(error.n_errors, 1)
-            for line in error.errors:
-                print(line)
-            if not error.errors:
-                print(error)
-            elif error.n_errors > len(error.errors):
-                print(f"and {error.n_errors - len(error.errors)} more")
+            told = [str(line) for line in error.errors] or [str(error)]
         if path != "-" and not n_wrong and not _ends_with_line_feed(path):
-            print("the last line: expected a line feed at its end, which some tools insist on")
+            told = ["the last line: expected a line feed at its end, which some tools insist on"]
             n_wrong = 1
     except OSError as error:
         print(f"can't open input file {path}", file=sys.stderr)
         leave(f"{path}: {error.strerror or error}")
+    if parsed["json"]:
+        print(as_json({"data_file": path, "n_errors": n_wrong, "errors": told}))
+        return EXIT_FAILURE if n_wrong else EXIT_OK
+    for line in told:
+        print(line)
+    if n_wrong > len(told):
+        print(f"and {n_wrong - len(told)} more")
     print(f"Found {n_wrong} lines with error." if n_wrong else "No error.")
     return EXIT_FAILURE if n_wrong else EXIT_OK
 

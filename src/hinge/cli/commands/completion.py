@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from hinge.cli.commands import COMMANDS
 from hinge.cli.options import EXIT_OK, EXIT_USAGE, HELP, Command, Option
@@ -28,19 +29,27 @@ def _first_words(command: Command) -> list[str]:
     return command.files[0].split("|") if command.files and "|" in command.files[0] else []
 
 
+def _merged(name: str) -> Command:
+    """Return a command with the options of its sub-commands, such as those of ``lab race``."""
+    parts = [command for command in TABLES if command.name.split()[0] == name]
+    options = {option.long: option for command in parts for option in command.options}
+    return replace(parts[0], options=tuple(options.values()))
+
+
+_COMMANDS = [_merged(command.name) for command in TABLES if " " not in command.name]
+_GUIDED = [command.name for command in _COMMANDS if _first_words(command)]
+
+
 def _words(command: Command) -> str:
     return " ".join([*_first_words(command), *_spellings(command)])
 
 
 def _choices() -> list[tuple[Command, Option]]:
-    return [(command, option) for command in TABLES for option in command.options if option.choices]
-
-
-_GUIDED = [command.name for command in TABLES if _first_words(command)]
+    return [(command, option) for command in _COMMANDS for option in command.options if option.choices]
 
 
 def _bash() -> str:
-    cases = [f'        {command.name}) words="{_words(command)}" ;;' for command in TABLES]
+    cases = [f'        {command.name}) words="{_words(command)}" ;;' for command in _COMMANDS]
     values = [
         f"    [[ ${{COMP_WORDS[1]}} == {command.name} && $previous == --{option.long} ]] "
         f'&& words="{" ".join(option.choices)}" && current_is_word=1'
@@ -75,7 +84,7 @@ def _bash() -> str:
 
 def _zsh() -> str:
     described = [f'        "{name}:{_plain(what)}"' for name, what in COMMANDS.items()]
-    cases = [f"        {command.name}) options=({_words(command)}) ;;" for command in TABLES]
+    cases = [f"        {command.name}) options=({_words(command)}) ;;" for command in _COMMANDS]
     return "\n".join(
         [
             "#compdef hinge",
@@ -108,7 +117,7 @@ def _fish() -> str:
         f"complete -c hinge -n __fish_use_subcommand -f -a {name} -d '{_plain(what)}'"
         for name, what in COMMANDS.items()
     ]
-    for command in TABLES:
+    for command in _COMMANDS:
         here = f"complete -c hinge -n '__fish_seen_subcommand_from {command.name}'"
         for option in (*command.options, HELP):
             short = f" -s {option.short}" if option.short and option.kind != "weight" else ""

@@ -9,6 +9,7 @@ from contextlib import redirect_stdout
 from hinge.cli.commands import grid, predict, scale, train
 from hinge.cli.data import leave
 from hinge.cli.options import EXIT_OK
+from hinge.cli.outputs import check_output
 from hinge.cli.tables import EASY, GRID
 from hinge.io import atomic_write
 
@@ -24,6 +25,8 @@ def run(arguments: Sequence[str]) -> int:
     name = os.path.basename(training_file)
     range_file, scaled, model = f"{name}.range", f"{name}.scale", f"{name}.model"
 
+    for path in (range_file, scaled, model):
+        check_output(path)
     _say("Scaling training data...")
     _write_scaled(["-s", range_file, *threads, training_file], scaled)
     _say("Cross validation...")

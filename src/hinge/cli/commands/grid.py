@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import shutil
 import sys
@@ -17,9 +16,9 @@ from hinge.cli.grid_cells import Problem, Program, SharedSearch, can_share, run_
 from hinge.cli.grid_file import Journal, ResumeError, about_path, check, read_rates
 from hinge.cli.grid_points import Point, Table, bisected, parse_range, steps, visiting_order
 from hinge.cli.options import EXIT_OK, EXIT_USAGE, Parsed
+from hinge.cli.outputs import as_json, check_output, write_json
 from hinge.cli.parameters import Parameters
 from hinge.cli.tables import GRID
-from hinge.io import atomic_write
 from hinge.runtime import clock
 
 _ONE_DASH = {f"-{name}": f"--{name}" for name in ("log2c", "log2g", "out", "svmtrain", "gnuplot")} | {
@@ -37,8 +36,12 @@ _DECISIVE = ("type", "kernel", "degree", "coef0", "nu", "epsilon", "tolerance", 
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command; return its exit code."""
-    search = Search(GRID.parse(translated(arguments)))
+    parsed = GRID.parse(translated(arguments))
+    search = Search(parsed, printing=not parsed["json"])
     point, rate = search.run()
+    if parsed["json"]:
+        print(as_json(search.figures), flush=True)
+        return EXIT_OK
     print(" ".join(str(2.0**exponent) for exponent in point if exponent is not None), rate, flush=True)
     return EXIT_OK
 
@@ -82,7 +85,12 @@ class Search:
     parsed : Parsed
         The command line.
     printing : bool
-        Whether to print a line a point.
+        Whether to print the rate of every point.
+
+    Attributes
+    ----------
+    figures : dict
+        All figures of the search, once it is over.
     """
 
     def __init__(self, parsed: Parsed, printing: bool = True) -> None:
@@ -96,11 +104,14 @@ class Search:
         cs, gammas = ([None] if values is None else bisected(values) for values in ranges.values())
         self.is_plane = None not in (ranges["log2c"], ranges["log2g"])
         self.plot_path = self._plot_path()
+        for path in (self.out_path, self.plot_path, parsed["report"]):
+            check_output(path)
         parameters = Parameters.of(replace(parsed, values={**parsed.values, "cost": 1.0, "gamma": None}))
-        self.problem = Problem(parameters, read_samples(self.dataset, parsed["threads"]), parsed["folds"])
+        self.problem = Problem(parameters, read_samples(self.dataset, parsed), parsed["folds"])
         self._check()
         self.table = Table(visiting_order(cs, gammas), smaller_is_better=parameters.is_regression)
         self.cells: list[Any] = []
+        self.figures: dict[str, Any] = {}
 
     def _check(self) -> None:
         samples = self.problem.samples
@@ -178,7 +189,7 @@ class Search:
         self._warn_of_limits()
         best = self.table.best()
         self._draw(best)
-        self._write_report(best, clock.now() - started)
+        self._note_figures(best, clock.now() - started)
         return best, self.table.rates[best]
 
     def resume_if_same(self) -> None:
@@ -297,12 +308,9 @@ class Search:
         except OSError as error:
             leave(f"can't open output file {self.plot_path}: {error.strerror or error}")
 
-    def _write_report(self, best: Point, seconds: float) -> None:
-        path = self.parsed["report"]
-        if path is None:
-            return
+    def _note_figures(self, best: Point, seconds: float) -> None:
         named = [{"log2c": point[0], "log2g": point[1], "rate": rate} for point, rate in self.table.rates.items()]
-        figures = {
+        self.figures = {
             **self.about(),
             "data_file": self.dataset,
             "n_samples": self.problem.samples.n,
@@ -311,12 +319,8 @@ class Search:
             "points": named,
             "cells": [cell.as_dict() for cell in self.cells],
         }
-        try:
-            with atomic_write(path) as file:
-                json.dump(figures, file, indent=2)
-                file.write("\n")
-        except OSError as error:
-            leave(f"cannot write the report to {path}: {error.strerror or error}")
+        if self.parsed["report"] is not None:
+            write_json(self.figures, self.parsed["report"])
 
 
 def _exponents(parsed: Parsed, name: str) -> list[float] | None:

@@ -28,7 +28,7 @@ def run(arguments: Sequence[str]) -> int:
     if path != "-" and _is_model(path):
         rows = machine_rows(read_model(path))
     else:
-        rows = _data_rows(read_samples(path, parsed["threads"]))
+        rows = _data_rows(read_samples(path, parsed))
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
         print(f"{name:<{width}}  {value}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 import time
@@ -18,8 +19,9 @@ from rich.table import Table
 
 from hinge import lab
 from hinge.cli.data import leave
-from hinge.cli.options import EXIT_FAILURE, EXIT_OK, EXIT_USAGE, Parsed
-from hinge.cli.tables import LAB
+from hinge.cli.options import EXIT_FAILURE, EXIT_OK, EXIT_USAGE, Command, Parsed, suggestion
+from hinge.cli.outputs import check_folder
+from hinge.cli.tables import LAB, LAB_LIST, LAB_RACE, LAB_REPRODUCE
 from hinge.io import DataFileError, datasets, read_data
 from hinge.kernel.kernels import KERNELS, Kernel, kind_of
 from hinge.lab import figures
@@ -32,24 +34,28 @@ from hinge.settings import Progress as Standing
 from hinge.settings import Settings
 
 _KERNELS = tuple(name for name in KERNELS if kind_of(name).has_features)
-_DEFAULT_SOLVERS = "auto,smo-mvp,smo-second-order,smo-hmg"
 _REFRESH_SECONDS = 0.1
 _WIDTH = 110  # of the table of results, where no terminal tells its own
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command; return its exit code."""
-    parsed = LAB.parse(arguments)
-    action, *rest = parsed.files
+    action, *rest = arguments or [""]
     if action not in _ACTIONS:
-        _refuse(f"expected list, race or reproduce, got {action!r}")
-    if (action == "list") == bool(rest):
-        _refuse("list takes nothing more" if rest else f"{action} needs to be told what: see hinge lab --help")
-    return _ACTIONS[action](parsed, *rest)
+        LAB.parse([action] if action else [])
+        said = f"expected list, race or reproduce, got {action!r}{suggestion(action, _ACTIONS)}"
+        LAB.fail(f"hinge lab: {said}", EXIT_USAGE)
+    command, act = _ACTIONS[action]
+    return act(command.parse(rest))
 
 
 def _refuse(message: str) -> Any:
     LAB.fail(f"hinge lab: {message}", EXIT_USAGE, usage=False)
+
+
+def _need_matplotlib() -> None:
+    if importlib.util.find_spec("matplotlib") is None:
+        leave("hinge lab: figures need matplotlib: pip install 'hinge-svm[lab]'")
 
 
 def _list(parsed: Parsed) -> int:
@@ -61,10 +67,14 @@ def _list(parsed: Parsed) -> int:
 # ---------------------------------------------------------------------- race
 
 
-def _race(parsed: Parsed, data: str) -> int:
-    names = [name for name in (parsed["solvers"] or _DEFAULT_SOLVERS).split(",") if name]
-    if parsed["out"] is not None and not parsed["out"].endswith(".png"):
-        _refuse(f"race draws a PNG file: --out must end in .png, got {parsed['out']!r}")
+def _race(parsed: Parsed) -> int:
+    (data,) = parsed.files
+    names = [name for name in parsed["solvers"].split(",") if name]
+    if parsed["out"] is not None:
+        if not parsed["out"].endswith(".png"):
+            _refuse(f"race draws a PNG file: --out must end in .png, got {parsed['out']!r}")
+        _need_matplotlib()
+        check_folder(os.path.dirname(parsed["out"]) or ".")
     if parsed["kernel"] not in _KERNELS:
         _refuse(f"--kernel takes one of {', '.join(_KERNELS)}, got {parsed['kernel']!r}")
     X, y = _load(data)
@@ -160,12 +170,15 @@ def _result_row(name: str, report: Report, gap: float) -> list[str]:
 # ---------------------------------------------------------------------- reproduce
 
 
-def _reproduce(parsed: Parsed, paper: str) -> int:
+def _reproduce(parsed: Parsed) -> int:
+    (paper,) = parsed.files
     if paper not in (*PAPERS, "all"):
         _refuse(f"expected {', '.join(PAPERS)} or all, got {paper!r}")
+    _need_matplotlib()
     papers = PAPERS if paper == "all" else (paper,)
     scale = QUICK if parsed["quick"] else FULL
     out = Path(parsed["out"] or f"lab-{paper}-{scale.name}")
+    check_folder(str(out))
     console = Console()
     bar = Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
                    console=console)  # fmt: skip
@@ -186,4 +199,6 @@ def _reproduce(parsed: Parsed, paper: str) -> int:
     return EXIT_OK
 
 
-_ACTIONS: dict[str, Callable[..., int]] = {"list": _list, "race": _race, "reproduce": _reproduce}
+_ACTIONS: dict[str, tuple[Command, Callable[[Parsed], int]]] = {
+    "list": (LAB_LIST, _list), "race": (LAB_RACE, _race), "reproduce": (LAB_REPRODUCE, _reproduce),
+}  # fmt: skip

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from hinge.arrays import Vector
-from hinge.cli.data import leave, read_samples
+from hinge.cli.data import leave, read_classes, read_samples
 from hinge.cli.options import EXIT_OK, Parsed
+from hinge.cli.outputs import as_json, check_output
 from hinge.cli.probabilities import class_probabilities, normal_probability, predict
-from hinge.cli.results import noise_lines, prediction_lines
+from hinge.cli.results import noise_lines, prediction_lines, prediction_scores
 from hinge.cli.tables import PREDICT
 from hinge.io import LibsvmModel, ModelFileError, atomic_write, read_libsvm_model
 from hinge.io.models.libsvm_text import number_texts
@@ -23,8 +24,12 @@ def run(arguments: Sequence[str]) -> int:
     """Run the command; return its exit code."""
     parsed = PREDICT.parse(arguments)
     test_file, model_file, output_file = parsed.files
-    samples = read_samples(test_file, parsed["threads"])
+    check_output(output_file)
+    check_output(parsed["decision-values"])
+    names = read_classes(model_file)
+    samples = read_samples(test_file, parsed, names=names)
     model = _read_model(model_file)
+    words = {float(k): name for k, name in enumerate(names, 1)}
     _check_probabilities(model, parsed)
     if model.kernel.is_precomputed:
         _check_rows(samples.rows)
@@ -34,9 +39,9 @@ def run(arguments: Sequence[str]) -> int:
             output = stack.enter_context(atomic_write(output_file))
             decisions_file = parsed["decision-values"]
             extra = stack.enter_context(atomic_write(decisions_file)) if decisions_file else None
-            output.write(_head(model, bool(parsed["probability"])))
+            output.write(_head(model, bool(parsed["probability"]), words))
             for start, decisions in model.decide(samples.rows, parsed["threads"]):
-                labels, lines = _answers(model, decisions, bool(parsed["probability"]))
+                labels, lines = _answers(model, decisions, bool(parsed["probability"]), words)
                 predicted[start : start + len(labels)] = labels
                 output.writelines(lines)
                 if extra is not None:
@@ -46,7 +51,10 @@ def run(arguments: Sequence[str]) -> int:
         leave(f"{error.filename or output_file}: {error.strerror or error}")
     except ValueError as error:
         leave(f"ERROR: {error}")
-    if not parsed["quiet"]:
+    if parsed["json"]:
+        scores = prediction_scores(model.is_regression, samples.y, predicted)
+        print(as_json({"output_file": output_file, "n_samples": samples.n, **scores}), flush=True)
+    elif not parsed["quiet"]:
         print("\n".join(prediction_lines(model.is_regression, samples.y, predicted)), flush=True)
     return EXIT_OK
 
@@ -65,12 +73,13 @@ def _read_model(path: str) -> LibsvmModel:
 
 
 def _check_probabilities(model: LibsvmModel, parsed: Parsed) -> None:
+    is_quiet = parsed["quiet"] or parsed["json"]
     if parsed["probability"]:
         if not model.has_probabilities:
             leave("Model does not support probabiliy estimates")
-        if model.is_regression and model.prob_a is not None and not parsed["quiet"]:
+        if model.is_regression and model.prob_a is not None and not is_quiet:
             print("\n".join(noise_lines(float(model.prob_a[0]), "sigma=")))
-    elif model.has_probabilities and not parsed["quiet"]:
+    elif model.has_probabilities and not is_quiet:
         print("Model supports probability estimates, but disabled in prediction.")
 
 
@@ -82,19 +91,21 @@ def _check_rows(rows: Any) -> None:
         leave("Wrong input format: first column must be 0:sample_serial_number")
 
 
-def _head(model: LibsvmModel, with_probabilities: bool) -> str:
+def _head(model: LibsvmModel, with_probabilities: bool, words: dict[float, str]) -> str:
     if not with_probabilities or model.is_regression:
         return ""
     if model.labels is None:
         return "label normal outlier\n"
-    return " ".join(["labels", *(str(label) for label in model.labels.tolist())]) + "\n"
+    return " ".join(["labels", *(words.get(label, str(label)) for label in model.labels.tolist())]) + "\n"
 
 
-def _answers(model: LibsvmModel, decisions: Vector, with_probabilities: bool) -> tuple[Vector, Iterator[str]]:
+def _answers(
+    model: LibsvmModel, decisions: Vector, with_probabilities: bool, words: dict[float, str]
+) -> tuple[Vector, Iterator[str]]:
     """Return labels or values, and the lines of the output file."""
     if not with_probabilities or model.is_regression:
         labels = predict(model, decisions)
-        return labels, (text + "\n" for text in number_texts(labels, 17))
+        return labels, (text + "\n" for text in _label_texts(labels, 17, words))
     if model.svm_type == "one_class":
         assert model.density_marks is not None
         labels = predict(model, decisions)
@@ -104,5 +115,11 @@ def _answers(model: LibsvmModel, decisions: Vector, with_probabilities: bool) ->
         assert model.labels is not None
         probabilities = class_probabilities(model, decisions)
         labels = model.labels[np.argmax(probabilities, axis=1)].astype(np.float64)
-    columns = [number_texts(column, 6) for column in (labels, *probabilities.T)]
+    columns = [_label_texts(labels, 6, words), *(number_texts(column, 6) for column in probabilities.T)]
     return labels, (" ".join(row) + "\n" for row in zip(*columns, strict=True))
+
+
+def _label_texts(labels: Vector, digits: int, words: dict[float, str]) -> Sequence[str]:
+    """Return labels as they are written: as words where the model has words for them."""
+    texts = number_texts(labels, digits)
+    return [words.get(label, text) for label, text in zip(labels.tolist(), texts, strict=True)] if words else texts

@@ -6,9 +6,10 @@ import importlib.util
 import os
 from collections.abc import Sequence
 
-from hinge.cli.data import leave, read_samples
+from hinge.cli.data import leave, read_classes, read_samples
 from hinge.cli.models import model_and_samples
 from hinge.cli.options import EXIT_OK
+from hinge.cli.outputs import check_output
 from hinge.cli.tables import REPORT
 from hinge.io import atomic_write
 
@@ -20,12 +21,10 @@ def run(arguments: Sequence[str]) -> int:
     out = parsed["out"] or os.path.basename(model_path) + ".html"
     if importlib.util.find_spec("matplotlib") is None:
         leave("hinge report: the page has pictures: pip install 'hinge-svm[plot]'")
-    folder = os.path.dirname(os.path.abspath(out))
-    if not os.access(folder, os.W_OK):
-        leave(f"hinge report: cannot write {out}: the folder {folder} is missing or read-only")
+    check_output(out, "hinge report: cannot write")
     from hinge.plot.page import page_of
 
-    samples = read_samples(data_path, parsed["threads"])
+    samples = read_samples(data_path, parsed, names=read_classes(model_path))
     machine, X, y = model_and_samples(model_path, samples)
     try:
         text = page_of(machine, X, y, data_name=os.path.basename(data_path))

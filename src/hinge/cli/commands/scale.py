@@ -12,6 +12,7 @@ import numpy as np
 from hinge.arrays import Index, Vector
 from hinge.cli.data import Samples, leave, read_samples
 from hinge.cli.options import EXIT_OK, Parsed
+from hinge.cli.outputs import check_output
 from hinge.cli.tables import SCALE
 from hinge.io import atomic_write
 from hinge.io.models.libsvm_text import number_texts
@@ -71,7 +72,10 @@ def run(arguments: Sequence[str]) -> int:
     if parsed["restore"] and parsed["save"]:
         leave("cannot use -r and -s simultaneously")
     path = parsed.files[0]
-    samples = read_samples(path, parsed["threads"], "can't open file")
+    check_output(parsed["save"], "can't open file")
+    samples = read_samples(path, parsed, "can't open file")
+    if samples.names:
+        leave(f"the labels of {path} are words, and LIBSVM's text has numbers: scale in Python, or number them")
     has_zero = bool((samples.rows.indices == 0).any())
     if has_zero:
         print("WARNING: minimal feature index is 0, but indices should start from 1", file=sys.stderr)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from hinge.cli.data import explained, leave
 from hinge.cli.options import EXIT_OK, EXIT_USAGE
+from hinge.cli.outputs import check_output
 from hinge.cli.tables import SUBSET
 from hinge.io import atomic_write
 from hinge.io.budget import Budget
@@ -34,6 +35,8 @@ def run(arguments: Sequence[str]) -> int:
         SUBSET.fail("Unknown selection method {}".format(parsed["method"]))
     if not (wanted.isascii() and wanted.isdigit() and len(wanted) < 19):
         SUBSET.fail(f"hinge subset: n_lines takes a whole number, got {wanted!r}", EXIT_USAGE, usage=False)
+    for output in outputs:
+        check_output(None if output == "-" else output)
     lines = _read_lines(path)
     n = int(wanted)
     if n > len(lines):

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from hinge.arrays import Index
-from hinge.cli.data import Samples, default_model_name, leave, read_samples
+from hinge.cli.data import Samples, classes_path, default_model_name, leave, read_samples
 from hinge.cli.folds import GlibcRandom
 from hinge.cli.machines import ModelPlan, Run, Training, folds_of, plan_model, train_all
 from hinge.cli.options import EXIT_FAILURE, EXIT_OK, Parsed
+from hinge.cli.outputs import as_json, check_output, write_json
 from hinge.cli.parameters import Parameters
 from hinge.cli.probabilities import calibrated, predict
 from hinge.cli.results import cross_validation_lines, plan_lines
@@ -38,8 +38,13 @@ def run(arguments: Sequence[str]) -> int:
     if parsed["folds"] is not None and parsed["folds"] < _LEAST_FOLDS:
         TRAIN.fail("n-fold cross validation: n must >= 2")
     parameters = Parameters.of(parsed)
-    samples = read_samples(parsed.files[0], parameters.threads)
+    if parsed["folds"] is None:
+        check_output(_model_path(parsed), "can't save model to file")
+    check_output(parsed["report"], "cannot write the report to")
+    samples = read_samples(parsed.files[0], parsed)
     complaint = parameters.complaint(samples.labels())
+    if complaint is None and samples.names and not parameters.is_classifier and parameters.svm_type != "one_class":
+        complaint = f"the labels of {parsed.files[0]} are words, and regression needs numbers"
     if complaint is None and samples.n == 0:
         complaint = f"{parsed.files[0]} holds no samples"
     if complaint is not None:
@@ -48,6 +53,10 @@ def run(arguments: Sequence[str]) -> int:
         return _Session(parsed, parameters, samples).run()
     except ValueError as error:
         return int(leave(f"ERROR: {error}"))
+
+
+def _model_path(parsed: Parsed) -> str:
+    return parsed.files[1] if len(parsed.files) > 1 else default_model_name(parsed.files[0])
 
 
 class _Session:
@@ -77,7 +86,7 @@ class _Session:
         if not self._solve(trainings, parameters.validation_tolerance if folds else parameters.tolerance):
             return EXIT_FAILURE
         code = self._cross_validate(plans, folds) if folds else self._save(plans[0])
-        self._write_report(trainings)
+        self._tell_figures(trainings)
         return code
 
     def _folds(self, n_folds: int, random: GlibcRandom) -> list[Index]:
@@ -141,23 +150,34 @@ class _Session:
             )
 
     def _info(self, lines: Sequence[str]) -> None:
-        if not self.parsed["quiet"]:
+        if not (self.parsed["quiet"] or self.parsed["json"]):
             print("\n".join(lines), flush=True)
 
     def _save(self, whole: ModelPlan) -> int:
         model = calibrated(whole.finish(self.shared), whole, self.shared)
-        path = self.parsed.files[1] if len(self.parsed.files) > 1 else default_model_name(self.parsed.files[0])
+        path = _model_path(self.parsed)
         if _took_no_step(whole.trainings) and os.path.isfile(path) and not self.parsed["force"]:
             leave(f"{path} was not replaced: the time was up before the first step. Give more time, or --force")
         digits = _FULL_DIGITS if self.parsed["full-precision"] else _LIBSVM_DIGITS
         try:
             write_libsvm_model(model, path, digits=digits)
+            self._write_classes(path)
         except OSError as error:
             print(f"can't save model to file {path}", file=sys.stderr)
             return int(leave(f"{path}: {error.strerror or error}"))
         self._info(plan_lines(whole, model, self.shared))  # last: standard output may fail
         self.figures |= {"model_file": path, "total_sv": int(model.coefficients.shape[1])}
         return EXIT_OK
+
+    def _write_classes(self, path: str) -> None:
+        """Write the words for the classes; those of an older model of that name would be wrong."""
+        beside = classes_path(path)
+        if self.samples.names:
+            with atomic_write(beside) as file:
+                file.writelines(f"{name}\n" for name in self.samples.names)
+        else:
+            with suppress(OSError):
+                os.unlink(beside)
 
     def _cross_validate(self, plans: Sequence[ModelPlan], folds: Sequence[Index]) -> int:
         run = self.shared
@@ -169,14 +189,13 @@ class _Session:
             by_probability = bool(run.parameters.probability) and model.is_classifier
             predictions[fold] = predict(model, decisions, by_probability)
         lines, scores = cross_validation_lines(run.parameters.is_regression, self.samples.y, predictions)
-        print("\n".join(lines), flush=True)
+        if not self.parsed["json"]:
+            print("\n".join(lines), flush=True)
         self.figures |= scores
         return EXIT_OK
 
-    def _write_report(self, trainings: Sequence[Training]) -> None:
-        path = self.parsed["report"]
-        if path is None:
-            return
+    def _tell_figures(self, trainings: Sequence[Training]) -> None:
+        """Write or print the figures of the run, where that is asked for."""
         reports = [training.machine.solution.report.as_dict() for training in trainings]
         figures = {
             "data_file": self.parsed.files[0],
@@ -188,12 +207,10 @@ class _Session:
             **self.figures,
             "machines": reports,
         }
-        try:
-            with atomic_write(path) as file:
-                json.dump(_plain(figures), file, indent=2)
-                file.write("\n")
-        except OSError as error:
-            leave(f"cannot write the report to {path}: {error.strerror or error}")
+        if self.parsed["report"] is not None:
+            write_json(figures, self.parsed["report"])
+        if self.parsed["json"]:
+            print(as_json(figures), flush=True)
 
 
 def _took_no_step(trainings: Sequence[Training]) -> bool:
@@ -201,14 +218,3 @@ def _took_no_step(trainings: Sequence[Training]) -> bool:
     reports = [training.machine.solution.report for training in trainings]
     has_moved = any(report.iterations or report.outer_steps for report in reports)
     return not has_moved and not all(report.converged for report in reports)
-
-
-def _plain(value: Any) -> Any:
-    """Make a value ready for JSON, which has no NaN and no infinity."""
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

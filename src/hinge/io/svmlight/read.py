@@ -48,6 +48,8 @@ class Data:
         Query ids, -1 for a row without one; None if no row has one.
     zero_based : bool
         Whether index 0 of the text is column 0 of ``X``, and not index 1.
+    label_guess : str
+        The column of a table that was taken for the labels, where nothing said which it is; else empty.
 
     Examples
     --------
@@ -64,6 +66,7 @@ class Data:
     y: NDArray[Any]
     qid: NDArray[np.int64] | None = None
     zero_based: bool = False
+    label_guess: str = ""
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.X, self.y))

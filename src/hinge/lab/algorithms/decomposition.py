@@ -139,14 +139,32 @@ def _general(name: str, title: str, inner: InnerSolver) -> Algorithm:
     )
 
 
-ALGORITHMS = (
-    laboratory(
-        "svm-light",
-        "SVM-light's decomposition, q = 10",
+def svm_light(size: int, name: str = "") -> Algorithm:
+    """Return SVM-light's decomposition with working sets of this size.
+
+    Parameters
+    ----------
+    size : int
+        Variables of a working set, q.
+    name : str, optional
+        What to call it; by default ``svm-light:size``.
+
+    Returns
+    -------
+    Algorithm
+        An entrant for races.
+    """
+    return laboratory(
+        name or f"svm-light:{size}",
+        f"SVM-light's decomposition, q = {size}",
         "Joachims; LIBSVM document, eq. 3.8; Glasmachers & Igel, section 1.3",
         ANY_GROUPS,
-        partial(decompose, partial(steepest, SVM_LIGHT_SIZE), by_pair_steps),
-    ),
+        partial(decompose, partial(steepest, size), by_pair_steps),
+    )
+
+
+ALGORITHMS = (
+    svm_light(SVM_LIGHT_SIZE, "svm-light"),
     laboratory(
         "osuna",
         "Osuna's decomposition",

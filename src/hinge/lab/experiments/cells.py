@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from hinge import lab
 from hinge.certificates import certificate
@@ -22,7 +23,7 @@ from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import Kernel
 from hinge.lab.experiments.data import prepare
 from hinge.lab.race import warm_up
-from hinge.report import Status
+from hinge.report import Solution, Status
 from hinge.runtime.threads import blas_on_one_thread
 from hinge.settings import Progress, Settings
 
@@ -63,6 +64,8 @@ class Cell:
         Most seconds of processor time.
     family : str
         Cells of one family and algorithm grow; after one that meets the limit the larger ones are not run.
+    held_out : int
+        Rows of the set, none of those trained on, on which the machine is tried.
     """
 
     data: str
@@ -76,6 +79,7 @@ class Cell:
     tol: float = TOLERANCE
     limit: float = 60.0
     family: str = ""
+    held_out: int = 0
 
     @property
     def name(self) -> str:
@@ -83,6 +87,8 @@ class Cell:
         figures = {**asdict(self), "limit": 0, "family": ""}
         if self.tol == TOLERANCE:
             del figures["tol"]
+        if not self.held_out:
+            del figures["held_out"]
         digest = hashlib.sha256(json.dumps(figures, sort_keys=True).encode()).hexdigest()[:8]
         return f"{self.data.replace(':', '-')}_{self.kernel}_{self.algorithm}_{digest}"
 
@@ -110,6 +116,8 @@ class Outcome:
         The violation computed again, in double precision, from β alone; None where that would take too long.
     load : float or None
         How many programs wanted a processor meanwhile (the system's load average), if it is known.
+    error : float or None
+        Share of the held-out rows whose label is not found.
     """
 
     status: str
@@ -126,6 +134,7 @@ class Outcome:
     violation: float = 0.0
     checked: float | None = None
     load: float | None = None
+    error: float | None = None
 
     @property
     def converged(self) -> bool:
@@ -207,7 +216,17 @@ def _timed(cell: Cell, algorithm: lab.Algorithm, X: Any, y: Any, kernel: Kernel)
         violation=report.violation,
         checked=checked,
         load=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+        error=_error(cell, X, kernel, solution) if cell.held_out else None,
     )
+
+
+def _error(cell: Cell, X: Any, kernel: Kernel, solution: Solution) -> float:
+    """Try a machine on rows that it has not seen: they are samples without a coefficient."""
+    others, labels, _ = prepare(cell.data, rest=cell.held_out)
+    stacked = sp.vstack([X, others]).tocsr() if sp.issparse(X) else np.vstack([X, others])
+    coefficients = np.concatenate([solution.beta, np.zeros(len(labels))])
+    decisions = Gram(stacked, kernel, threads=1).product(coefficients)[len(solution.beta) :]
+    return float(np.mean((decisions + solution.multipliers[0] > 0) != (labels > 0)))
 
 
 def run_cells(

@@ -7,7 +7,7 @@ A set is named by ``name``, ``name:rows`` or ``name:rows:storage``: ``"a9a"``, `
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,14 +33,16 @@ class Prepared(NamedTuple):
     stretch: float
 
 
-@lru_cache(maxsize=2)
-def prepare(name: str) -> Prepared:
+@lru_cache(maxsize=3)
+def prepare(name: str, rest: int = 0) -> Prepared:
     """Load or generate a set.
 
     Parameters
     ----------
     name : str
         ``name[:rows[:storage]]``, where storage is ``sparse`` or ``dense``.
+    rest : int
+        Where it is not 0, so many rows of the set that the name does *not* choose.
 
     Returns
     -------
@@ -58,15 +60,17 @@ def prepare(name: str) -> Prepared:
     >>> X.shape, sorted(set(y.tolist())), stretch
     ((50, 300), [-1.0, 1.0], 2.0)
     """
-    base, _, rest = name.partition(":")
-    rows, _, storage = rest.partition(":")
+    base, _, size = name.partition(":")
+    rows, _, storage = size.partition(":")
     if base in _GENERATED:
-        X, y = _GENERATED[base](int(rows))
+        X, y = _GENERATED[base](int(rows) + rest)
+        X, y = X[int(rows) if rest else 0 :], y[int(rows) if rest else 0 :]
     else:
         X, y = _PREPARED.get(base, _as_it_is)(base)
         if rows:
-            chosen = np.random.default_rng(_SEED).permutation(len(y))[: int(rows)]
-            X, y = X[np.sort(chosen)], y[np.sort(chosen)]
+            order = np.random.default_rng(_SEED).permutation(len(y))
+            chosen = np.sort(order[int(rows) : int(rows) + rest] if rest else order[: int(rows)])
+            X, y = X[chosen], y[chosen]
     if storage:
         X = X * STRETCH
         return Prepared(X.toarray() if storage == "dense" else X, y, STRETCH)
@@ -125,11 +129,27 @@ def _noise(n: int) -> tuple[Any, Vector]:
     return sp.csr_array(X), np.where(random.random(n) < 0.5, 1.0, -1.0)
 
 
+def _flipped(percent: int, n: int) -> tuple[Any, Vector]:
+    """Points of a square, labelled by three waves across it; a share of the labels is flipped.
+
+    Flipped labels are what no machine can learn: the share is the best error of all.
+    """
+    random = np.random.default_rng(_SEED)
+    drawn = random.random((n, 3))  # a sample's numbers do not depend on how many follow
+    X = drawn[:, :2]
+    y = np.where(np.sin(6 * np.pi * X[:, 0]) + 2 * X[:, 1] > 1, 1.0, -1.0)
+    return X, np.where(drawn[:, 2] < percent / 100, -y, y)
+
+
 def _random_bits(random: np.random.Generator, n: int) -> Vector:
     return (random.random((n, _BITS)) < _SHARE).astype(np.float64)
 
 
-_GENERATED: dict[str, Callable[[int], tuple[Any, Vector]]] = {"separable": _separable, "noise": _noise}
+_GENERATED: dict[str, Callable[[int], tuple[Any, Vector]]] = {
+    "separable": _separable,
+    "noise": _noise,
+    **{f"flipped-{percent}": partial(_flipped, percent) for percent in (0, 5, 10, 20)},
+}
 _PREPARED: dict[str, Callable[[str], tuple[Any, Vector]]] = {
     "spambase": _spambase,
     "connect-4": _connect4,

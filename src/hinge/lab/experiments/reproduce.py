@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from hinge.lab import report
-from hinge.lab.experiments import glasmachers, glasmachers_report, platt
+from hinge.lab.experiments import bottou, glasmachers, glasmachers_report, platt
 from hinge.lab.experiments.cells import TOLERANCE, Cell, Outcome, Outcomes, run_cells
 from hinge.lab.experiments.scales import Scale
 
 _PAPERS = {
     "platt": (platt.cells, platt.sections),
     "glasmachers": (glasmachers.cells, glasmachers_report.sections),
+    "bottou": (bottou.cells, bottou.sections),
 }
 
 PAPERS = tuple(_PAPERS)
@@ -45,7 +46,7 @@ def reproduce(
     Parameters
     ----------
     papers : sequence of str
-        Of ``"platt"`` and ``"glasmachers"``.
+        Of ``"platt"``, ``"glasmachers"`` and ``"bottou"``.
     scale : Scale
         How much to run.
     out : Path

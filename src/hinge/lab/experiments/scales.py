@@ -41,6 +41,10 @@ class Scale:
         Points of its grid in each direction.
     map_limit : float
         Most seconds of processor time of one of its cells.
+    claims : tuple of int
+        Sizes, growing, of the sets on which Bottou & Lin's claims are tried.
+    claims_limit : float
+        Most seconds of processor time of one of those cells.
     """
 
     name: str
@@ -64,6 +68,8 @@ class Scale:
     map_rows: int
     map_steps: int
     map_limit: float
+    claims: tuple[int, ...]
+    claims_limit: float
 
 
 FULL = Scale(
@@ -88,6 +94,8 @@ FULL = Scale(
     map_rows=1500,
     map_steps=5,
     map_limit=6.0,
+    claims=(500, 1000, 2000, 4000, 8000),
+    claims_limit=60.0,
 )
 
 QUICK = Scale(
@@ -112,6 +120,8 @@ QUICK = Scale(
     map_rows=600,
     map_steps=3,
     map_limit=1.0,
+    claims=(250, 500, 1000, 2000),
+    claims_limit=5.0,
 )
 
 TINY = Scale(
@@ -136,4 +146,6 @@ TINY = Scale(
     map_rows=100,
     map_steps=2,
     map_limit=0.5,
+    claims=(50, 100, 200),
+    claims_limit=0.3,
 )
