@@ -45,7 +45,7 @@ from hinge.solvers.active_set.steps import (
 # Most variables that may be free: the inverse takes 8 bytes a pair of them, and a change as many multiplications.
 MOST_FREE = 2500
 
-# Places for variables still to be freed in a new layout of the inverse: moving it once in as many changes is cheap.
+# Places for variables still to be freed in a new inverse: moving it once in as many changes is cheap.
 _SPARE = 64
 
 # Violators freed between two updates of all residuals.
