@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import cases, contenders, grid, history, many, reader, report, small, startup
+from benchmarks import cases, contenders, everyday, grid, history, many, reader, report, small, startup
 from benchmarks.cases import CASES
 from benchmarks.contenders import HINGE, HINGE_INPUTS, LINEAR_PEERS, PEERS, Contender
 from benchmarks.run import Bench, Options, read_records
@@ -25,6 +25,11 @@ SECTIONS = {
     "small": (
         "fits of 20 to 500 samples, many classes, single predictions: turns within one process",
         small.CASES,
+        [],
+    ),
+    "everyday": (
+        "every set of at most 20,000 rows at three settings: turns within one process",
+        everyday.CASES,
         [],
     ),
     "many": ("a searchlight of 5,000 neighbourhoods, against joblib and scikit-learn", many.CASES, []),
@@ -124,6 +129,8 @@ def _run_cases(bench: Bench, section: str, names: Sequence[str], entrants: list[
                 small.measure(bench, name)
             elif section == "many":
                 many.measure(bench, name)
+            elif section == "everyday":
+                everyday.measure(bench, name)
             elif section == "grid":
                 grid.measure(bench, name)
             elif section == "sweep":
@@ -171,7 +178,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if arguments.command == "remark":
         report.remark(arguments.out, arguments.section, arguments.case, arguments.text)
         return
-    known = {*CASES, *reader.FILES, *grid.GRIDS, *small.CASES, *many.CASES}
+    known = {*CASES, *reader.FILES, *grid.GRIDS, *small.CASES, *many.CASES, *everyday.CASES}
     unknown = set(arguments.cases or ()) - known
     if unknown:
         raise SystemExit(f"unknown cases: {', '.join(sorted(unknown))}; known are {', '.join(CASES)}")

@@ -23,23 +23,27 @@ def environment(**extra: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONWARNINGS": "ignore", **extra}
 
 
-def work(job: dict[str, Any], timeout: float, show: bool = False) -> Iterator[dict[str, Any]]:
+def work(
+    job: dict[str, Any], timeout: float, show: bool = False, module: str = "benchmarks.worker"
+) -> Iterator[dict[str, Any]]:
     """Run a job in a fresh process; yield what it says, and at last "end", "timeout" or "error".
 
     Parameters
     ----------
     job : dict
-        What `benchmarks.worker` reads.
+        What the module reads.
     timeout : float
-        Seconds that each message after the first may take.
+        Seconds that each message after the first may take; a message's own ``patience`` goes before it.
     show : bool
         Whether the worker's own output goes to the terminal.
+    module : str
+        What the process runs.
     """
     path = Path(job["folder"]) / "job.json"
     path.write_text(json.dumps(job))
     with tempfile.TemporaryFile("w+", errors="replace") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.worker", str(path)],
+            [sys.executable, "-m", module, str(path)],
             stdout=subprocess.PIPE, stderr=None if show else errors, text=True, env=environment(), cwd=ROOT,
         )  # fmt: skip
         lines: queue.Queue[str | None] = queue.Queue()
@@ -82,4 +86,4 @@ def _messages(
         yield message
         if message["event"] == "end":
             return
-        patience = timeout
+        patience = message.get("patience", timeout)

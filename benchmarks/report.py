@@ -17,6 +17,7 @@ HEADINGS = {
     "more": "Further shapes",
     "multiclass": "Many classes",
     "small": "Small data",
+    "everyday": "Everyday data",
     "many": "Very many small fits",
     "linear": "Linear kernel",
     "sweep": "A sweep over C and γ",

@@ -28,13 +28,17 @@ SETS = (
     "satimage.scale", "pendigits", "letter.scale", "usps", "shuttle",
 )  # fmt: skip
 MADE = {"300/10": (300, 10), "1000/26": (1000, 26), "1500/50": (1500, 50)}
-CASES = (*ESTIMATORS, *SETS, *MADE)
+TOOLS = "tools of scikit-learn"
+CASES = (*ESTIMATORS, TOOLS, *SETS, *MADE)
+
+#: What cases are summed up by, beside `TOOLS`.
+TINY, CLASSES = "n = 20 to 500", "many classes"
 
 _SIZES = (20, 50, 100, 200, 500)
 _KERNELS = ("rbf", "linear", "precomputed")
 
 # LIBSVM's own call checks nothing of its input; from this many samples on that no longer matters.
-_LEAST_FOR_LIBSVM = 1000
+LEAST_FOR_LIBSVM = 1000
 
 # Seconds that the turns of a contender with one problem may take, and how many turns there are at least and most.
 _SECONDS, _LEAST_TURNS, _MOST_TURNS = 2.0, 3, 200
@@ -61,6 +65,11 @@ def measure(bench: Bench, name: str) -> None:
     for line in answer.stdout.splitlines():
         if line.startswith("{"):
             bench.keep({"kind": "small", "case": name, **json.loads(line)})
+
+
+def group(case: str) -> str:
+    """Return what a case is summed up under."""
+    return TOOLS if case == TOOLS else TINY if case in ESTIMATORS else CLASSES
 
 
 def problems(case: str) -> Iterator[Problem]:
@@ -105,7 +114,7 @@ def _contenders(problem: Problem, is_many: bool) -> dict[str, Callable[[], Any]]
         except ImportError:
             continue
         fits[name] = lambda estimator=estimator: estimator(**problem.parameters).fit(problem.X, problem.y)
-    if is_many and len(problem.y) >= _LEAST_FOR_LIBSVM:
+    if is_many and len(problem.y) >= LEAST_FOR_LIBSVM:
         with suppress(ImportError):
             fits["libsvm"] = _libsvm_fit(problem)
     return fits
@@ -120,6 +129,38 @@ def _libsvm_fit(problem: Problem) -> Callable[[], Any]:
     return lambda: svmutil.svm_train(data, options)
 
 
+def _tools(X: Any, y: Any) -> dict[str, Callable[[Any], Any]]:
+    """Return what scikit-learn does with an estimator, by its name; ``y`` has four classes."""
+    from sklearn.ensemble import BaggingClassifier
+    from sklearn.model_selection import GridSearchCV, cross_val_score
+    from sklearn.multiclass import OneVsRestClassifier
+
+    points = {"C": [0.1, 1.0, 10.0], "gamma": [0.01, 0.1, 1.0]}
+    return {
+        "GridSearchCV": lambda machine: GridSearchCV(machine, points, cv=3).fit(X, y),
+        "cross_val_score": lambda machine: cross_val_score(machine, X, y, cv=5),
+        "BaggingClassifier": lambda machine: BaggingClassifier(machine, 10, n_jobs=2, random_state=0).fit(X, y),
+        "OneVsRestClassifier": lambda machine: OneVsRestClassifier(machine).fit(X, y),
+    }
+
+
+def _measured_tools() -> Iterator[dict[str, Any]]:
+    from sklearn.svm import SVC as Theirs  # noqa: N811 - the contenders have the same name
+
+    from hinge import SVC
+
+    n = 200
+    X = np.random.default_rng(0).normal(size=(n, 5))
+    y = 2 * (X[:, 0] > 0) + (X[:, 1] > 0)
+    for label, tool in _tools(X, y).items():
+        calls = {"hinge": lambda tool=tool: tool(SVC()), "sklearn": lambda tool=tool: tool(Theirs())}
+        for call in calls.values():
+            call()
+        for name, seconds in _alternate(calls).items():
+            record = {"contender": name, "problem": label, "operation": "fit", "seconds": seconds, "n": n}
+            yield record
+
+
 def _alternate(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
     """Let the callables take turns; return the median seconds of each."""
     times: dict[str, list[float]] = {name: [] for name in calls}
@@ -131,6 +172,11 @@ def _alternate(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
             call()
             times[name].append(time.perf_counter() - started)
     return {name: median(of) for name, of in times.items()}
+
+
+def _measured_fits(case: str) -> Iterator[dict[str, Any]]:
+    for problem in problems(case):
+        yield from _measured(problem, group(case) == CLASSES)
 
 
 def _measured(problem: Problem, is_many: bool) -> Iterator[dict[str, Any]]:
@@ -155,9 +201,8 @@ def _measured(problem: Problem, is_many: bool) -> Iterator[dict[str, Any]]:
 def main(case: str) -> None:
     """Measure a case in this process; print a line of JSON for every figure."""
     warnings.simplefilter("ignore")
-    for problem in problems(case):
-        for record in _measured(problem, case not in ESTIMATORS):
-            sys.stdout.write(json.dumps(record) + "\n")
+    for record in _measured_tools() if case == TOOLS else _measured_fits(case):
+        sys.stdout.write(json.dumps(record) + "\n")
 
 
 if __name__ == "__main__":

@@ -11,9 +11,11 @@ from sklearn.svm import SVC, SVR
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks import history, many, report, verify
+from benchmarks import everyday, history, many, report, verify
 from benchmarks.__main__ import main
+from benchmarks.cases import TOL
 from benchmarks.goals import Goal
+from benchmarks.processes import work
 from benchmarks.sections import RENDER
 from benchmarks.summary import best_peer, figures, speedup
 from benchmarks.verify import Answer, check_answer, check_classifier
@@ -231,3 +233,30 @@ def test_the_section_of_small_data_compares_within_one_process(tmp_path, capsys)
     main(["report", "--out", str(tmp_path), "--to", str(tmp_path / "RESULTS.md")])
     assert "| iris.scale | C = 1 | fit |" in (tmp_path / "RESULTS.md").read_text()
     assert "many classes, fit: speed-up" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.data
+def test_the_section_of_everyday_data_verifies_answers_and_counts_right_ones(tmp_path, capsys):
+    options = ["--out", str(tmp_path), "--history", str(tmp_path / "history.jsonl")]
+    main(["everyday", "--cases", "heart_scale", *options])
+    runs = [json.loads(line) for line in (tmp_path / "everyday.jsonl").read_text().splitlines()][1:]
+    assert {run["problem"] for run in runs} == set(everyday.SETTINGS)
+    assert {"hinge", "sklearn"} <= {run["contender"] for run in runs}
+    assert all(run["violation"] <= TOL for run in runs if run["contender"] == "hinge")
+    section = RENDER["everyday"]("everyday", runs)
+    assert len(section.tables[0].rows) == len(everyday.SETTINGS)
+    for run in runs:  # an answer that is wrong does not win
+        if run["contender"] != "hinge":
+            run["violation"] = 1.0
+    assert all("none" in row[5] for row in RENDER["everyday"]("everyday", runs).tables[0].rows)
+    assert "Share of cases below 1" in capsys.readouterr().out
+
+
+def test_a_worker_that_is_silent_beyond_its_own_patience_is_ended(tmp_path, monkeypatch):
+    (tmp_path / "silent_worker.py").write_text(
+        "import json, time\nprint(json.dumps({'event': 'begin', 'patience': 0.2}), flush=True)\ntime.sleep(60)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    events = [message["event"] for message in work({"folder": str(tmp_path)}, 50.0, module="silent_worker")]
+    assert events == ["begin", "timeout"]

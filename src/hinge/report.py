@@ -238,6 +238,11 @@ class Ledger(Sequence[Report]):
     def __len__(self) -> int:
         return len(self.others)
 
+    @property
+    def common(self) -> Report | None:
+        """What all reports have in common, where all machines ended alike."""
+        return self.shared if self.others.count(None) == len(self.others) else None
+
     @overload
     def __getitem__(self, number: int) -> Report: ...
     @overload
@@ -261,9 +266,10 @@ class Ledger(Sequence[Report]):
             column = self.figures[:, self.names.index(name)].copy()
         else:
             column = np.full(len(self), getattr(self.shared, name))
-        for number, report in enumerate(self.others):
-            if report is not None:
-                column[number] = getattr(report, name)
+        if self.common is None:
+            for number, report in enumerate(self.others):
+                if report is not None:
+                    column[number] = getattr(report, name)
         return column
 
     def statuses(self) -> Counter[Status]:

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 import hinge
+from hinge.many import CrossValidated
+from hinge.selection import GridSearch
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "what-users-asked.md"
@@ -34,3 +36,29 @@ def test_every_parameter_is_documented(name):
     ]
     assert missing == []
     assert "%(" not in estimator.__doc__
+
+
+@pytest.mark.parametrize(
+    ("estimator", "page"),
+    [
+        *((getattr(hinge, name)(), f"hinge.{name}") for name in
+          ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "LinearSVC", "LinearSVR")),
+        (GridSearch(hinge.SVC(), {"C": [1]}), "hinge.selection.GridSearch"),
+        (CrossValidated(hinge.SVC()), "hinge.many.CrossValidated"),
+    ],
+)  # fmt: skip
+def test_notebooks_link_estimators_to_their_pages(estimator, page):
+    link = f"docs/_build/html/reference/api/{page}.html"
+    assert estimator._get_doc_link() == link
+    html = estimator._repr_html_()
+    assert f'href="{link}"' in html
+    if "param-doc-link" in html:  # scikit-learn 1.8 and later
+        for name in estimator.get_params(deep=False):
+            assert f'href="{link}#:~:text={name},-' in html, name
+
+
+def test_estimators_of_others_are_not_linked_to_our_pages():
+    class Own(hinge.SVC):
+        pass
+
+    assert Own()._get_doc_link() == ""

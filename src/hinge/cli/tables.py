@@ -284,7 +284,7 @@ LAB_REPRODUCE = Command(
         Option("out", "Folder of the report; lab-PAPER-SCALE in the current one by default.", kind="file",
                metavar="FOLDER"),
     ),
-    ("platt|glasmachers|all",),
+    ("platt|glasmachers|bottou|all",),
     """
 An interrupted run goes on where it was when it is called again with the same folder.
 

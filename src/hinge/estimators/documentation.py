@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from hinge.kernel.kernels import FORMULAS, KERNELS
 
 T = TypeVar("T", bound=type)
+
+# Where the site is: as `python -m docs` builds it in a checkout, until it has a home.
+SITE = "docs/_build/html"
 
 _KERNELS = "\n".join(f"    - {line}" for line in FORMULAS)
 
@@ -37,7 +40,7 @@ tol : float, default=1e-3
     Where that is cheap the solution is then polished to about 1e-12.
 cache_size : "auto" or float, default="auto"
     Megabytes for kernel values, of small problems too; at least three rows and a working set of 32 samples are
-    kept. ``"auto"`` takes up to a quarter of the memory that the machine, ``ulimit`` and control groups leave
+    kept. ``"auto"`` takes up to a quarter of the memory that the computer, ``ulimit`` and control groups leave
     free, touched only as it is used. Everything else takes a small multiple of the data. Where values have to be
     computed again because it is small, the steps are others, and the answer is another one within ``tol``;
     polished ones agree to rounding.""",
@@ -129,6 +132,18 @@ n_features_in_ : int
 feature_names_in_ : array of str
     Names of the features, where X had names.""",
 }
+
+
+class Linked:
+    """Lets notebooks link an estimator, and each of its parameters, to its page of the reference."""
+
+    _doc_link_module: ClassVar[str] = "hinge"
+    _doc_link_template: ClassVar[Any] = f"{SITE}/reference/api/{{page}}.html"
+
+    def _doc_link_url_param_generator(self) -> dict[str, str]:
+        package = type(self).__module__.split(".")[1]
+        public = "hinge" if package == "estimators" else f"hinge.{package}"
+        return {"page": f"{public}.{type(self).__name__}"}
 
 
 def documented(estimator: T) -> T:

@@ -18,6 +18,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import column_or_1d
 
 from hinge.estimators.diagnosis import convergence_message
+from hinge.estimators.documentation import Linked
 from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import Kernel
 from hinge.report import Reports
@@ -49,7 +50,7 @@ def _parameter_names(cls: type[BaseEstimator]) -> list[str]:
     return list(cls._get_param_names())
 
 
-class Trainable(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
+class Trainable(Linked, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     """Base of all estimators."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

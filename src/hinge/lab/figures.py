@@ -159,9 +159,7 @@ def draw_scaling(panels: Mapping[str, Mapping[str, Curve]], path: Path) -> None:
             )
             axis.plot(sizes, times, label=name, markersize=5, fillstyle="none" if "," in name else "full", **look)
         axis.set(xscale="log", yscale="log", xlabel="samples")
-        axis.xaxis.set_major_locator(plt.LogLocator(subs=(1.0, 3.0)))
-        axis.xaxis.set_major_formatter(plt.FuncFormatter(lambda value, _: f"{value:,.0f}"))
-        axis.xaxis.set_minor_formatter(plt.NullFormatter())
+        _plain_ticks(plt, axis.xaxis)
         axis.set_title(title, fontsize=9)
         axis.grid(alpha=0.3)
     for axis in axes[:, 0]:
@@ -169,6 +167,15 @@ def draw_scaling(panels: Mapping[str, Mapping[str, Curve]], path: Path) -> None:
     handles, labels = axes.flat[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
     _save(plt, figure, path)
+
+
+def _plain_ticks(plt: Any, side: Any) -> None:
+    """Write the numbers of a logarithmic axis out, few or many of them by how far it reaches."""
+    low, high = side.get_view_interval()
+    subs = (1.0,) if high > 3000 * low else (1.0, 3.0) if high > 30 * low else (1.0, 2.0, 3.0, 5.0, 7.0)
+    side.set_major_locator(plt.LogLocator(subs=subs))
+    side.set_major_formatter(plt.FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
+    side.set_minor_formatter(plt.NullFormatter())
 
 
 def draw_curves(
@@ -198,6 +205,9 @@ def draw_curves(
             f"{axis_name}scale": "log" for axis_name, is_log in zip("xy", logarithmic, strict=True) if is_log
         }
         axis.set(title=title, xlabel=labels[0], **scales)
+        for side, is_log in zip((axis.xaxis, axis.yaxis), logarithmic, strict=True):
+            if is_log:
+                _plain_ticks(plt, side)
         axis.grid(alpha=0.3)
     axes[0, 0].set_ylabel(labels[1])
     handles, names = axes.flat[0].get_legend_handles_labels()

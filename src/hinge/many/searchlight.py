@@ -7,10 +7,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
+from hinge.estimators.documentation import Linked
 from hinge.many.evaluation import cross_validate_many
 
 
-class CrossValidated(BaseEstimator):  # type: ignore[misc]
+class CrossValidated(Linked, BaseEstimator):  # type: ignore[misc]
     """Cross-validates a machine where it is fitted; its score is the mean of all folds.
 
     For nilearn's ``SearchLight(estimator=CrossValidated(SVC(kernel="linear"), cv=5))``, which asks an estimator

@@ -17,6 +17,7 @@ from sklearn.utils import indexable
 from sklearn.utils._param_validation import StrOptions
 
 from hinge.estimators.base import KernelMachine
+from hinge.estimators.documentation import Linked
 from hinge.estimators.inputs import thread_count
 from hinge.runtime import clock
 from hinge.selection.engines.choose import run_units
@@ -61,7 +62,7 @@ class _Round(NamedTuple):
     n_candidates: int
 
 
-class GridSearch(BaseSearchCV):  # type: ignore[misc]
+class GridSearch(Linked, BaseSearchCV):  # type: ignore[misc]
     """Search for the best parameters of a support vector machine by cross-validation.
 
     A drop-in for scikit-learn's ``GridSearchCV`` with the same results, for the five estimators of this package.

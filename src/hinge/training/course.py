@@ -111,7 +111,7 @@ class Course:
         begun, compiled_before = clock.now(), clock.compiled_seconds()
         formulation, data, machines = self.formulation, self.formulation.data, self.machines(trainer)
         model = assemble(self.kernel, data.X, machines, data.places, formulation.order)
-        report = combined_report(machines, trainer.gram, clock.now() - begun)
+        report = combined_report(machines, trainer.gram, clock.now() - begun, len(model.support))
         if (compile_seconds := clock.compiled_seconds() - compiled_before) > 0:
             report = replace(report, compile_seconds=compile_seconds)
         notes = formulation.notes(machines, float(trainer.gram.diagonal.max()))

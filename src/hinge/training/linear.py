@@ -15,7 +15,7 @@ from hinge.model import Model
 from hinge.runtime import clock
 from hinge.training.course import Course, Fit
 from hinge.training.data import TrainingData
-from hinge.training.machine import Machine, combined_report
+from hinge.training.machine import Machine, coefficient_rows, combined_report
 from hinge.training.trainer import Trainer
 
 
@@ -76,7 +76,8 @@ def run_linear(course: Course, trainer: Trainer, threshold: Threshold) -> Fit:
     begun, compiled_before = clock.now(), clock.compiled_seconds()
     machines = course.machines(trainer)
     weights = np.array([_weights(machine, trainer) for machine in machines])
-    report = combined_report(machines, trainer.gram, clock.now() - begun)
+    n_support = np.count_nonzero(coefficient_rows(machines, trainer.gram.n).any(axis=0))
+    report = combined_report(machines, trainer.gram, clock.now() - begun, int(n_support))
     report = replace(report, compile_seconds=clock.compiled_seconds() - compiled_before)
     coefficients, intercepts = threshold.divide(weights, course.formulation.data.X.dtype)
     intercepts = intercepts + [machine.intercept for machine in machines]

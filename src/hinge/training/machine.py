@@ -288,8 +288,11 @@ def ledger_of(machines: Sequence[Machine]) -> Ledger:
     return Ledger([machine.solution.report for machine in machines])
 
 
-def combined_report(machines: Sequence[Machine], gram: Gram, seconds: float) -> Report:
-    """Sum up the reports of all machines: the worst status and violation, the sums of everything else."""
+def combined_report(machines: Sequence[Machine], gram: Gram, seconds: float, n_support: int) -> Report:
+    """Sum up the reports of all machines: the worst status and violation, the sums of everything else.
+
+    ``n_support`` is the number of samples that are support vectors of at least one machine.
+    """
     if len(machines) == 1:
         return machines[0].solution.report
     ledger = ledger_of(machines)
@@ -297,7 +300,7 @@ def combined_report(machines: Sequence[Machine], gram: Gram, seconds: float) -> 
     statuses = ledger.statuses()
     status = min(statuses, key=_SEVERITY.index)
     return replace(
-        ledger[int(np.argmax(column("seconds")))],
+        ledger.common or ledger[int(np.argmax(column("seconds")))],
         status=status,
         message=f"{statuses[Status.CONVERGED]} of {len(machines)} machines converged; {MESSAGES[status]}",
         iterations=int(column("iterations").sum()),
@@ -306,7 +309,7 @@ def combined_report(machines: Sequence[Machine], gram: Gram, seconds: float) -> 
         rounding=float(column("rounding").max()),
         objective=float(column("objective").sum()),
         gap=float(column("gap").sum()),
-        n_support=len(np.unique(_coefficients(machines)[1])),
+        n_support=n_support,
         n_bounded=int(column("n_bounded").sum()),
         kernel_evaluations=gram.counts.evaluations,
         cache_hits=gram.counts.hits,

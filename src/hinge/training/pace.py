@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from hinge.settings import Progress
 
-# A rate is told between these shares of the way; before and after, nobody can know.
-_FIRST_ESTIMATE, _LAST_ESTIMATE = 0.3, 0.97
+# The estimate: a line through the latest part of the time; whose finish has been foretold alike for a while;
+# once no more than so much of the way is left, where the line explains far more than it leaves unexplained.
+_WINDOW, _STEADY, _MOST_LEFT, _CLEAR = 0.5, 0.1, 0.5, 3.0
 
-# Looks at the clock that are kept.
-_KEPT = 400
+# Finishes that count as alike differ by no more than this factor in the time that is left.
+_ALIKE = 1.5
+
+# What comes after the line has met the tolerance, as a share of the time left: checks, and samples that object.
+_CHECKS = 0.35
+
+# Looks at the clock that are kept, that a line needs, and how much later the next finish is foretold.
+_KEPT, _FEWEST, _LATER = 400, 8, 1.005
+
+# Machines that are looked at one by one; of more, the rate of all tells how long the rest will take.
+_FEW = 8
 
 
 @dataclass
@@ -21,12 +32,18 @@ class Way:
 
     Attributes
     ----------
+    part : float
+        Which part of the whole work it is.
     share : float
         How much of it is behind: the logarithm of the violation, from the largest on all samples to the tolerance.
         It never falls. What a part of the samples has gained counts half until all samples confirm it.
+    left : float
+        How much of it is ahead, by the violation of the samples at hand alone; it may rise again.
     """
 
+    part: float = 1.0
     share: float = 0.0
+    left: float = 1.0
     _peak: float = 0.0
 
     def note(self, progress: Progress) -> None:
@@ -38,8 +55,9 @@ class Way:
         whole = math.log(self._peak / tol)
         if whole <= 0:
             return
-        here = min(progress.violation, known) if progress.violation > 0 else known
-        gained = 0.5 * (math.log(self._peak / known) + math.log(self._peak / max(here, tol)))
+        here = progress.violation if progress.violation > 0 else known
+        self.left = math.log(max(here, tol) / tol) / whole
+        gained = 0.5 * (math.log(self._peak / known) + math.log(self._peak / max(min(here, known), tol)))
         self.share = min(max(self.share, gained / whole), 1.0)
 
 
@@ -56,20 +74,38 @@ class Pace:
     n_machines: int = 1
     _ways: dict[int, Way] = field(default_factory=dict)
     _n_done: int = 0
-    _past: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=_KEPT))
+    _part_done: float = 0.0
+    _past: list[tuple[float, float]] = field(default_factory=list)
+    _finishes: list[tuple[float, float | None]] = field(default_factory=list)
 
-    def note(self, machine: int, progress: Progress, seconds: float) -> None:
-        """Take in where a machine stands, so many seconds after the start."""
-        self._ways.setdefault(machine, Way()).note(progress)
-        if len(self._past) == _KEPT:  # every other look tells as much
-            kept = list(self._past)[::2]
-            self._past.clear()
-            self._past.extend(kept)
-        self._past.append((seconds, self.share))
+    def note(self, machine: int, progress: Progress, seconds: float, part: float | None = None) -> None:
+        """Take in where a machine stands, so many seconds after the start.
+
+        Parameters
+        ----------
+        machine : int
+            Its number.
+        progress : Progress
+            Where it stands.
+        seconds : float
+            Time since the start.
+        part : float, optional
+            Which part of the whole work it is; by default all machines are alike.
+        """
+        if machine not in self._ways:
+            self._ways[machine] = Way(1 / self.n_machines if part is None else part)
+            if self.n_machines <= _FEW:  # those before say little about this one
+                self._past, self._finishes = [], []
+        self._ways[machine].note(progress)
+        self._past.append((seconds, self._left()))
+        if not self._finishes or seconds >= _LATER * self._finishes[-1][0]:
+            self._forget(seconds)
+            self._finishes.append((seconds, self._finish(seconds)))
 
     def end(self, machine: int) -> None:
         """A machine has been trained."""
-        self._ways.pop(machine, None)
+        way = self._ways.pop(machine, None)
+        self._part_done += 1 / self.n_machines if way is None else way.part
         self._n_done += 1
 
     @property
@@ -81,21 +117,52 @@ class Pace:
     def seconds_left(self) -> float | None:
         """Return how long the rest takes; None where that cannot be told.
 
-        It can where the rates of the last half and of the last quarter of the time agree within a factor of two.
-        Near the end what is left is a check of the answer, which has no rate.
+        It can where at least half of the way is behind, on a steady line, and where what was foretold lately
+        agrees with what is foretold now. Runs whose violation jumps, or falls all at once in the end, get no
+        estimate.
         """
-        if not self._past or not _FIRST_ESTIMATE <= self._past[-1][1] <= _LAST_ESTIMATE:
+        if not self._finishes:
             return None
-        half, quarter = self._rate_since(0.5), self._rate_since(0.75)
-        if half <= 0 or quarter <= 0 or max(half, quarter) > 2 * min(half, quarter):
+        now, finish = self._finishes[-1]
+        lately = [foretold for then, foretold in self._finishes if then >= (1 - _STEADY) * now]
+        if finish is None or any(foretold is None for foretold in lately):
             return None
-        return 2 * (1 - self._past[-1][1]) / (half + quarter)
+        left = finish - now
+        is_steady = all(left / _ALIKE <= foretold - now <= left * _ALIKE for foretold in lately if foretold)
+        return left if is_steady else None
 
-    def _rate_since(self, part: float) -> float:
-        """Return the share a second since this part of the time."""
-        now, share = self._past[-1]
-        then, before = next((entry for entry in self._past if entry[0] >= part * now), self._past[-1])
-        return (share - before) / (now - then) if now > then else 0.0
+    def _left(self) -> float:
+        """Return how much of the work is ahead."""
+        begun = self._part_done + sum(way.part for way in self._ways.values())
+        return max(1 - begun, 0.0) + sum(way.part * way.left for way in self._ways.values())
+
+    def _forget(self, now: float) -> None:
+        """Drop what is too old to matter, and of many looks every other."""
+        self._past = [entry for entry in self._past if entry[0] >= (1 - _WINDOW) * now]
+        if len(self._past) > _KEPT:
+            self._past = self._past[::2]
+        self._finishes = [entry for entry in self._finishes if entry[0] >= (1 - 2 * _STEADY) * now]
+
+    def _finish(self, now: float) -> float | None:
+        """Return when the line through the latest looks meets the tolerance; None if unclear."""
+        if len(self._past) < _FEWEST:
+            return None
+        times = np.array([time for time, _ in self._past])
+        left = np.array([left for _, left in self._past])
+        weights = np.minimum(np.diff(times, prepend=times[0]), 0.1 * _WINDOW * now)  # each stands for its time
+        if weights.sum() <= 0:
+            return None
+        weights /= weights.sum()
+        middle, mean = float(weights @ times), float(weights @ left)
+        times, left = times - middle, left - mean
+        slope = float(weights @ (times * left)) / max(float(weights @ times**2), np.finfo(float).tiny)
+        if slope >= 0:
+            return None
+        noise = math.sqrt(float(weights @ (left - slope * times) ** 2))
+        here = max(mean + slope * (now - middle), 0.0)
+        if -slope * _WINDOW * now < _CLEAR * noise or here > _MOST_LEFT:
+            return None
+        return now + (1 + _CHECKS) * here / -slope
 
 
 def duration(seconds: float | None) -> str:

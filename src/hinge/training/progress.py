@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
+from hinge.arrays import Index, Vector
 from hinge.report import Report
 from hinge.runtime import clock, interrupt
 from hinge.settings import Progress
@@ -36,11 +37,14 @@ class FitProgress(Progress):
         How many there are.
     n_done : int
         How many have been trained.
+    part : float
+        Which part of the whole work this machine is, by its number of samples.
     """
 
     machine: int = 0
     n_machines: int = 1
     n_done: int = 0
+    part: float = 1.0
 
 
 class Listener(Protocol):
@@ -75,8 +79,15 @@ class Watch:
         self.n_machines = n_machines
         self._listeners = tuple(listeners)
         self._lock = threading.Lock()
+        self._parts: Vector | None = None
         self._n_done = 0
         self._is_declined = False
+
+    def expect(self, sizes: Index) -> None:
+        """Learn how many samples each machine of the fit has."""
+        self.n_machines = len(sizes)
+        if self._listeners and len(sizes):
+            self._parts = sizes / sizes.sum()
 
     @property
     def is_stopped(self) -> bool:
@@ -98,7 +109,10 @@ class Watch:
         """Tell the listeners of an outer step; return whether to stop."""
         with self._lock:
             figures = {field.name: getattr(progress, field.name) for field in fields(progress)}
-            told = FitProgress(**figures, machine=machine, n_machines=self.n_machines, n_done=self._n_done)
+            part = 1 / self.n_machines if self._parts is None else float(self._parts[machine])
+            told = FitProgress(
+                **figures, machine=machine, n_machines=self.n_machines, n_done=self._n_done, part=part
+            )
             answers = [listener.step(told) for listener in self._listeners]
             self._is_declined = self._is_declined or any(answers)
         return self.is_stopped
@@ -161,7 +175,7 @@ class LogListener:
 
     def step(self, progress: FitProgress) -> bool:
         """Log a line if the last one is old."""
-        self._pace.note(progress.machine, progress, time.monotonic() - self._started)
+        self._pace.note(progress.machine, progress, time.monotonic() - self._started, progress.part)
         if time.monotonic() - self._last > (_UPDATE_PERIOD if self._is_updating else _LOG_PERIOD):
             self._last = time.monotonic()
             self._tell(progress)
@@ -244,7 +258,7 @@ class BarListener:
     def step(self, progress: FitProgress) -> bool:
         """Show the latest figures."""
         now = time.monotonic()
-        self._pace.note(progress.machine, progress, now - self._started)
+        self._pace.note(progress.machine, progress, now - self._started, progress.part)
         if now - self._shown > _BAR_PERIOD:
             self._shown = now
             self._bar.update(self._task, completed=self._pace.share, figures=_figures(progress, self._pace))

@@ -115,7 +115,7 @@ class Trainer:
             Somebody asked to stop meanwhile. Where only the time is up values are left to be computed on demand.
         """
         gram, sharing = self.gram, self.sharing
-        self.watch.n_machines = n_runs * len(tasks)
+        self.watch.expect(np.tile(sizes_of(tasks), n_runs))
         fits = 8 * gram.n**2 <= sharing.matrix_share * gram.cache_bytes and gram.n <= sharing.most_samples
         is_slow = not gram.is_cheap or gram.n <= self.settings.sizes.one_set
         is_shared = n_runs * int(sizes_of(tasks).sum()) >= sharing.overlap * gram.n

@@ -18,6 +18,9 @@ from hinge import SVC, Certificate, Gram, Kernel, certificate
 from hinge.dual.formulations import c_svc
 from hinge.runtime import clock
 
+# Reading compiled code from the disk takes less than this, compiling it more.
+_READING_SECONDS = 1.0
+
 
 def run(arguments: Sequence[str]) -> int:
     """Train, cross-validate and report; return the exit code."""
@@ -29,9 +32,12 @@ def run(arguments: Sequence[str]) -> int:
     console.print(f"Breast cancer: {X.shape[0]} samples, {X.shape[1]} features, two classes")
 
     machine = make_pipeline(StandardScaler(), SVC(C=1.0, kernel="rbf"))
-    seconds = [_seconds_to_fit(machine, X_train, y_train) for _ in range(2)]
+    compiled_before = clock.compiled_seconds()
+    machine.fit(X_train, y_train)
+    compile_seconds = clock.compiled_seconds() - compiled_before
+    seconds = _seconds_to_fit(machine, X_train, y_train)
     scores = cross_val_score(machine, X, y, cv=5)
-    _show(console, machine, machine.score(X_test, y_test), scores, seconds)
+    _show(console, machine, machine.score(X_test, y_test), scores, (seconds, compile_seconds))
     _show_certificate(console, _certify(machine, X_train, y_train))
     return 0 if machine[-1].report_.converged else 1
 
@@ -52,8 +58,10 @@ def _certify(machine: Any, X: np.ndarray, y: np.ndarray) -> Certificate:
     return certificate(c_svc(np.where(y == svc.classes_[1], 1, -1), C=svc.C), gram, beta)
 
 
-def _show(console: Console, machine: Any, accuracy: float, scores: np.ndarray, seconds: list[float]) -> None:
-    report = machine[-1].report_
+def _show(
+    console: Console, machine: Any, accuracy: float, scores: np.ndarray, seconds: tuple[float, float]
+) -> None:
+    report, (training, compiling) = machine[-1].report_, seconds
     table = Table(title="SVC(C=1, kernel='rbf') on standardised features", show_header=False, min_width=64)
     table.add_row("status", f"{report.status}: {report.message}")
     table.add_row("test accuracy", f"{accuracy:.1%}")
@@ -61,7 +69,11 @@ def _show(console: Console, machine: Any, accuracy: float, scores: np.ndarray, s
     table.add_row("support vectors", f"{report.n_support}, {report.n_bounded} of them at their bound")
     table.add_row("pair steps", f"{report.iterations}")
     table.add_row("kernel evaluations", f"{report.kernel_evaluations:,}")
-    table.add_row("training time", f"{seconds[1]:.3f} s; the first fit, which may compile, {seconds[0]:.1f} s")
+    table.add_row("training time", f"{training:.3f} s")
+    if compiling > _READING_SECONDS:
+        table.add_row("compiling", f"{compiling:.1f} s, once on this computer")
+    else:
+        table.add_row("compiling", "none: this computer has the code from an earlier run")
     console.print(table)
 
 

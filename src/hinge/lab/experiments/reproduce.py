@@ -73,12 +73,14 @@ def _opening(scale: Scale, outcomes: Outcomes) -> list[str]:
     limited = sum(run.status == "limit" for run in runs)
     skipped = sum(run.status == "skipped" for run in runs)
     missing = sorted({cell.data for cell, run in outcomes.items() if run.status == "missing"})
-    checked = [run.checked for run in runs if run.converged and run.checked is not None]
+    checked = [
+        run.checked / cell.tol for cell, run in outcomes.items() if run.converged and run.checked is not None
+    ]
     parts = [
         report.circumstances(),
         f"Scale: {scale.name}. {len(outcomes)} runs, one thread each. Tolerance: a violation of "
-        f"{TOLERANCE:g}; in Platt's experiments his own, 0.001 to either side of the threshold, that is "
-        f"{platt.TOLERANCE:g}. Times are seconds of the "
+        f"{TOLERANCE:g}, where a table does not name another; in Platt's experiments his own, 0.001 to either "
+        f"side of the threshold, that is {platt.TOLERANCE:g}. Times are seconds of the "
         "processor, without compilation. A run that met its limit is shown as “> limit”, and so are larger ones "
         f"of the same series, which were then not started: {limited} met their limit, {skipped} were not started.",
     ]
@@ -88,13 +90,13 @@ def _opening(scale: Scale, outcomes: Outcomes) -> list[str]:
     if checked:
         parts.append(
             f"Of the runs that came to their end {len(checked)} were checked: the violation computed again from "
-            f"the solution alone, in double precision, is at most {max(checked):.2g}."
+            f"the solution alone, in double precision, is at most {max(checked):.2f} times the tolerance."
         )
     loads = [run.load for run in runs if run.load is not None]
     unknown = sum(run.load is None and run.n > 0 for run in runs)
     if loads:
         parts.append(
-            f"The machine's load was {min(loads):.1f} to {max(loads):.1f}"
+            f"The computer's load was {min(loads):.1f} to {max(loads):.1f}"
             + (f" (not noted for {unknown} runs)" if unknown else "")
             + ". A load above the number of cores makes processor times longer; iterations, kernel evaluations "
             "and objectives do not depend on it."

@@ -37,7 +37,7 @@ _INNER_PATIENCE = 12
 def polish(
     problem: DualProblem, gram: Gram, solution: Solution, tol: float = 1e-3, most_evaluations: float = 4e6
 ) -> Solution:
-    """Return the solution with its violation brought down to rounding, or as it was where that is too dear.
+    """Return the solution with its violation brought down to rounding, or as it was where that takes too long.
 
     Parameters
     ----------
