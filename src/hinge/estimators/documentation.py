@@ -75,6 +75,11 @@ callback : callable or None, default=None
 trace : bool or Tracing, default=False
     Record the course of the fit in ``report_.trace``: violation, objective and gap on all samples over time. A
     `hinge.Tracing` says how much of it.""",
+    "stop": """\
+stop : {"tolerance", "labels"} or samples, default="tolerance"
+    ``"labels"`` ends the fit before ``tol`` is met, as soon as no label of the training samples can change any
+    more (`predict_certain`); samples, as `predict` takes them, as soon as none of theirs can. Labels are looked
+    at whenever the violation has come down to a tenth, which takes a certificate each time.""",
     "threshold": """\
 fit_intercept : bool, default=True
     False for a machine without intercept.
