@@ -9,21 +9,46 @@ import numpy as np
 
 from hinge.settings import Progress
 
-# The estimate: a line through the latest part of the time; whose finish has been foretold alike for a while;
-# once no more than so much of the way is left, where the line explains far more than it leaves unexplained.
-_WINDOW, _STEADY, _MOST_LEFT, _CLEAR = 0.5, 0.1, 0.5, 3.0
 
-# Finishes that count as alike differ by no more than this factor in the time that is left.
-_ALIKE = 1.5
+@dataclass(frozen=True)
+class Caution:
+    """When the time left is told, and how it is found.
 
-# What comes after the line has met the tolerance, as a share of the time left: checks, and samples that object.
-_CHECKS = 0.35
+    Attributes
+    ----------
+    window : float
+        Share of the time so far, the latest, that a line is laid through.
+    steady : float
+        Share of the time so far for which the finish must have been foretold alike.
+    alike : float
+        Finishes that count as alike differ by no more than this factor in the time that is left.
+    most_left : float
+        Share of the way that may be ahead at most.
+    clear : float
+        How many times what it leaves unexplained the line must explain.
+    checks : float
+        What comes after the tolerance is met, as a share of the time left: checks, and samples that object.
+    few : int
+        Up to so many machines are looked at one by one; of more, the rate of all tells how long the rest will take.
+        A line needs as many looks.
+    kept : int
+        Looks that are kept.
+    later : float
+        How much later, as a factor, the next finish is foretold.
+    """
 
-# Looks at the clock that are kept, that a line needs, and how much later the next finish is foretold.
-_KEPT, _FEWEST, _LATER = 400, 8, 1.005
+    window: float = 0.5
+    steady: float = 0.1
+    alike: float = 1.5
+    most_left: float = 0.5
+    clear: float = 3.0
+    checks: float = 0.35
+    few: int = 8
+    kept: int = 400
+    later: float = 1.005
 
-# Machines that are looked at one by one; of more, the rate of all tells how long the rest will take.
-_FEW = 8
+
+_USUAL = Caution()
 
 
 @dataclass
@@ -94,11 +119,11 @@ class Pace:
         """
         if machine not in self._ways:
             self._ways[machine] = Way(1 / self.n_machines if part is None else part)
-            if self.n_machines <= _FEW:  # those before say little about this one
+            if self.n_machines <= _USUAL.few:  # those before say little about this one
                 self._past, self._finishes = [], []
         self._ways[machine].note(progress)
         self._past.append((seconds, self._left()))
-        if not self._finishes or seconds >= _LATER * self._finishes[-1][0]:
+        if not self._finishes or seconds >= _USUAL.later * self._finishes[-1][0]:
             self._forget(seconds)
             self._finishes.append((seconds, self._finish(seconds)))
 
@@ -124,11 +149,13 @@ class Pace:
         if not self._finishes:
             return None
         now, finish = self._finishes[-1]
-        lately = [foretold for then, foretold in self._finishes if then >= (1 - _STEADY) * now]
+        lately = [foretold for then, foretold in self._finishes if then >= (1 - _USUAL.steady) * now]
         if finish is None or any(foretold is None for foretold in lately):
             return None
         left = finish - now
-        is_steady = all(left / _ALIKE <= foretold - now <= left * _ALIKE for foretold in lately if foretold)
+        is_steady = all(
+            left / _USUAL.alike <= foretold - now <= left * _USUAL.alike for foretold in lately if foretold
+        )
         return left if is_steady else None
 
     def _left(self) -> float:
@@ -138,18 +165,20 @@ class Pace:
 
     def _forget(self, now: float) -> None:
         """Drop what is too old to matter, and of many looks every other."""
-        self._past = [entry for entry in self._past if entry[0] >= (1 - _WINDOW) * now]
-        if len(self._past) > _KEPT:
+        self._past = [entry for entry in self._past if entry[0] >= (1 - _USUAL.window) * now]
+        if len(self._past) > _USUAL.kept:
             self._past = self._past[::2]
-        self._finishes = [entry for entry in self._finishes if entry[0] >= (1 - 2 * _STEADY) * now]
+        self._finishes = [entry for entry in self._finishes if entry[0] >= (1 - 2 * _USUAL.steady) * now]
 
     def _finish(self, now: float) -> float | None:
         """Return when the line through the latest looks meets the tolerance; None if unclear."""
-        if len(self._past) < _FEWEST:
+        if len(self._past) < _USUAL.few:
             return None
         times = np.array([time for time, _ in self._past])
         left = np.array([left for _, left in self._past])
-        weights = np.minimum(np.diff(times, prepend=times[0]), 0.1 * _WINDOW * now)  # each stands for its time
+        weights = np.minimum(
+            np.diff(times, prepend=times[0]), 0.1 * _USUAL.window * now
+        )  # each stands for its time
         if weights.sum() <= 0:
             return None
         weights /= weights.sum()
@@ -160,9 +189,9 @@ class Pace:
             return None
         noise = math.sqrt(float(weights @ (left - slope * times) ** 2))
         here = max(mean + slope * (now - middle), 0.0)
-        if -slope * _WINDOW * now < _CLEAR * noise or here > _MOST_LEFT:
+        if -slope * _USUAL.window * now < _USUAL.clear * noise or here > _USUAL.most_left:
             return None
-        return now + (1 + _CHECKS) * here / -slope
+        return now + (1 + _USUAL.checks) * here / -slope
 
 
 def duration(seconds: float | None) -> str:
