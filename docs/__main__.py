@@ -14,7 +14,7 @@ from sphinx.cmd.build import main as sphinx_build
 
 HERE = Path(__file__).parent
 BUILT = HERE / "_build"
-MADE = [HERE / "gallery", HERE / "reference" / "api", HERE / "reference" / "generated"]
+MADE = [HERE / name for name in ("gallery", "reference/api", "reference/generated", "explanation/generated")]
 
 
 class Page(HTMLParser):

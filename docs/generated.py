@@ -105,7 +105,10 @@ def _definitions(attributes):
 
 
 def write_pages(*_):
-    """Write all of them; what has not changed keeps its date, so that it is not built again."""
+    """Write all of them and draw the animation; what has not changed keeps its date and is not built again."""
+    import animation
+
+    animation.draw()
     FOLDER.mkdir(parents=True, exist_ok=True)
     for name, page in (("api", api_page), ("commands", commands_page), ("statuses", statuses_page)):
         path, text = FOLDER / f"{name}.md", page()

@@ -191,3 +191,60 @@ def test_a_large_function_is_found():
     assert large("hinge.a", "def f(a, b, c, d, e, f, g, h): ...") == {"a.f"}
     assert large("hinge.a", "def f():\n" + "    x = 1\n" * 61) == {"a.f"}
     assert large("hinge.a", "def f(self, b, c, d, e, f, g, h):\n" + "    x = 1\n" * 60 + "    # why\n") == set()
+
+
+# Numeric constants of modules: parts where they may stand, and how many at the most.
+COUNTED, MOST_CONSTANTS = ("kernel", "data", "solvers", "training", "selection"), 130
+
+
+def is_number(node: ast.expr) -> bool:
+    """Whether an expression is written with a number of its own: ``-1``, ``2.0**-53``, ``4 * eps``."""
+    match node:
+        case ast.Constant(value=value):
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case ast.UnaryOp(operand=operand):
+            return is_number(operand)
+        case ast.BinOp(left=left, right=right):
+            return is_number(left) or is_number(right)
+        case ast.Call(func=ast.Name(id="range")):  # names for places 0, 1, 2, …
+            return False
+        case ast.Call(args=parts) | ast.Tuple(elts=parts):
+            return any(map(is_number, parts))
+    return False
+
+
+def constants(text: str) -> list[str]:
+    """Names that a module binds to numbers. Fields of dataclasses have their documentation and do not count."""
+    found = []
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None and is_number(node.value):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found += [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
+    return found
+
+
+def counted_files() -> list[Path]:
+    return [path for part in COUNTED for path in sorted((ROOT / "src/hinge" / part).rglob("*.py"))]
+
+
+def test_few_numbers_are_constants():
+    assert sum(len(constants(path.read_text(encoding="utf-8"))) for path in counted_files()) <= MOST_CONSTANTS
+
+
+def test_every_number_has_its_reason():
+    """A comment stands above it, behind it, or above others that stand right above it."""
+    for path in counted_files():
+        text = path.read_text(encoding="utf-8")
+        lines = ["", *text.splitlines()]
+        for node in ast.parse(text).body:
+            if isinstance(node, ast.Assign) and is_number(node.value):
+                number = node.lineno
+                while "#" not in lines[number] and lines[number].strip():
+                    number -= 1
+                assert "#" in lines[number], f"{path.relative_to(ROOT)}:{node.lineno} has no reason"
+
+
+def test_a_constant_is_found():
+    text = "A = 1\nB, C = 2.0, -1e-3\nD = np.float32(0.5)\nE = 2.0**-53\nF: float = 4 * EPS\n"
+    assert constants(text) == ["A", "B", "C", "D", "E", "F"]
+    assert constants("A, B = range(2)\nC = True\nD = 'x'\nE = np.array([1])\nclass F:\n    g: int = 3\n") == []

@@ -39,3 +39,16 @@ def test_docstrings_show_an_example(module, name):
     methods = [member for key, member in vars(value).items() if key[0] != "_"] if isinstance(value, type) else []
     texts = [getattr(part, "__doc__", None) or "" for part in (value, *methods)]
     assert any(">>> " in text for text in texts), f"{module}.{name} has no example"
+
+
+def test_the_index_of_errors_names_messages_that_exist():
+    import re
+
+    import hinge
+
+    page = (DOCS / "reference" / "errors.md").read_text(encoding="utf-8")
+    named = re.findall(r"^\| `([^`]+)` \|", page, flags=re.MULTILINE)
+    assert len(named) > 15
+    source = "".join(path.read_text(encoding="utf-8") for path in Path(hinge.__file__).parent.rglob("*.py"))
+    source = re.sub(r'"\s+f?"', "", source)  # messages stand on several lines
+    assert [message for message in named if message not in source] == []

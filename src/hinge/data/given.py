@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hinge.arrays import Floats, Index
 from hinge.data.collection import Collection
+from hinge.data.layout import LAYOUT
 from hinge.data.samples import Samples, Statistic
 from hinge.runtime.jit import compiled
 from hinge.runtime.prices import MULTIPLY_ADDS_PER_CALLED_VALUE
@@ -25,9 +26,6 @@ _ROUNDING = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-8}
 
 # Largest asymmetry that sums in single precision can leave behind.
 _SINGLE_ROUNDING = 1e-4
-
-# Samples whose values with each other are asked for at once where only k(x, x) is wanted.
-_DIAGONAL_BLOCK = 64
 
 
 class GivenGram(Samples):
@@ -202,9 +200,9 @@ class CalledKernel(Samples):
 
     def diagonal_statistic(self, statistic: Statistic) -> NDArray[np.float64]:
         diagonal = np.empty(self.n)
-        for start in range(0, self.n, _DIAGONAL_BLOCK):
-            part = self.rows[start : start + _DIAGONAL_BLOCK]
-            diagonal[start : start + _DIAGONAL_BLOCK] = self.function(part, part).diagonal()
+        for start in range(0, self.n, LAYOUT.whole_rows):
+            part = self.rows[start : start + LAYOUT.whole_rows]
+            diagonal[start : start + LAYOUT.whole_rows] = self.function(part, part).diagonal()
         return diagonal
 
 

@@ -26,6 +26,9 @@ class Layout:
     small_product : int
         Multiply-adds of a product with few rows. BLAS has a way for those that spares it from rearranging the
         columns first: two rows of MNIST take half the time.
+    whole_rows : int
+        Rows worked on together where each is read as a whole. Partial sums, mostly in single precision, run
+        over them before they join a double-precision total; decisions and k(x, x) are found for as many at once.
     sparse_rows : int
         Most samples in a panel of sparse ones; so many sums stay in the first-level cache.
     sparse_values : int
@@ -42,6 +45,7 @@ class Layout:
     many_features: int = 128
     few_rows: int = 16
     small_product: int = 850_000
+    whole_rows: int = 64
     sparse_rows: int = 192
     sparse_values: int = 1 << 20
     batch_bytes: int = 1 << 25

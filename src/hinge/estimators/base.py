@@ -38,6 +38,7 @@ from hinge.estimators.inputs import (
     resolve_gamma,
     thread_count,
 )
+from hinge.estimators.intervals import Certified
 from hinge.estimators.proofs import prove
 from hinge.estimators.stand_in import StandIn
 from hinge.kernel.gram import Gram
@@ -48,7 +49,7 @@ from hinge.training.course import Course, Fit
 from hinge.training.data import TrainingData, select
 
 
-class KernelMachine(StandIn, KernelExchange, Trainable):
+class KernelMachine(StandIn, KernelExchange, Certified, Trainable):
     """Base of the kernel machines."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -199,7 +200,8 @@ class KernelMachine(StandIn, KernelExchange, Trainable):
 
     def _publish(self, fit: Fit) -> None:
         super()._publish(fit)
-        model = fit.model
+        model, self._fitted = fit.model, fit
+        self.__dict__.pop("_proofs", None)
         self._gamma = 0.0 if callable(model.kernel.name) else model.kernel.gamma
         self.support_ = model.support.astype(np.int32)
         vectors = model.support_vectors
@@ -264,15 +266,17 @@ class KernelMachine(StandIn, KernelExchange, Trainable):
         if self._known is not None and X is self._known[0]:
             return self._known[1].copy()
         self._check_fitted()
+        return self._model.decide(self._queries(X), threads=thread_count(self.n_jobs))
+
+    def _queries(self, X: Any) -> Any:
+        """Check and convert samples that are to be decided."""
         if callable(self._model.kernel.name):
-            X = _collected(X)
-        elif self.kernel == "precomputed":
-            X = self._check_gram_rows(X)
-        else:
-            if sp.issparse(X) and X.format != "csr":
-                X = canonical(X)  # its indices are checked before anyone follows them; those of CSR rows later
-            X = self._check_rows(X, reset=False)
-        return self._model.decide(X, threads=thread_count(self.n_jobs))
+            return _collected(X)
+        if self.kernel == "precomputed":
+            return self._check_gram_rows(X)
+        if sp.issparse(X) and X.format != "csr":
+            X = canonical(X)  # its indices are checked before anyone follows them; those of CSR rows later
+        return self._check_rows(X, reset=False)
 
     def _check_fitted(self) -> None:
         if "_model" not in vars(self):

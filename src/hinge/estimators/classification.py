@@ -17,14 +17,15 @@ from sklearn.utils.validation import column_or_1d
 from hinge.arrays import Vector
 from hinge.estimators.base import KernelMachine
 from hinge.estimators.inputs import class_weights_of, is_plain_labels
+from hinge.estimators.intervals import CertifiedLabels, surely_largest
 from hinge.training.course import Fit
 from hinge.training.data import TrainingData
 from hinge.training.formulation import Classification
-from hinge.training.multiclass import by_opponent, count_votes, votes_with_confidence
+from hinge.training.multiclass import by_opponent, count_votes, votes_between, votes_with_confidence
 from hinge.training.probability import couple, sigmoid
 
 
-class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
+class KernelClassifier(ClassifierMixin, CertifiedLabels, KernelMachine):  # type: ignore[misc]
     """Base of the classifiers."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -34,6 +35,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         "decision_function_shape": [StrOptions({"ovr", "ovo"})],
         "multi_class": [StrOptions({"ovr", "ovo"})],
         "break_ties": ["boolean"],
+        "stop": [StrOptions({"tolerance", "labels"}), "array-like", "sparse matrix"],
     }
 
     _calibration: ClassVar[str] = "_sigmoids"
@@ -128,6 +130,21 @@ class KernelClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
         else:
             codes = np.argmax(count_votes(decisions, n_classes), axis=1)
         return np.asarray(self.classes_[codes])
+
+    def _shown_interval(self, lower: Vector, upper: Vector) -> tuple[Vector, Vector]:
+        if len(self.classes_) == 2:
+            return lower[:, 0], upper[:, 0]
+        if self.multi_class == "ovr" or self.decision_function_shape == "ovo":
+            return lower, upper
+        return votes_between(lower, upper, len(self.classes_), with_confidence=True)
+
+    def _is_certain(self, decisions: Vector, lower: Vector, upper: Vector) -> NDArray[np.bool_]:
+        n_classes = len(self.classes_)
+        if n_classes == 2:
+            return np.where(decisions[:, 0] > 0, lower[:, 0] > 0, upper[:, 0] <= 0)
+        if self.multi_class == "ovo":
+            lower, upper = votes_between(lower, upper, n_classes, self.break_ties)
+        return surely_largest(np.searchsorted(self.classes_, self._answers(decisions)), lower, upper)
 
     def _has_probability(self) -> bool:
         if not self._calibrates:

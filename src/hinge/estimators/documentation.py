@@ -40,7 +40,7 @@ tol : float, default=1e-3
     Where that is cheap the solution is then polished to about 1e-12.
 cache_size : "auto" or float, default="auto"
     Megabytes for kernel values, of small problems too; at least three rows and a working set of 32 samples are
-    kept. ``"auto"`` takes up to a quarter of the memory that the machine, ``ulimit`` and control groups leave
+    kept. ``"auto"`` takes up to a quarter of the memory that the computer, ``ulimit`` and control groups leave
     free, touched only as it is used. Everything else takes a small multiple of the data. Where values have to be
     computed again because it is small, the steps are others, and the answer is another one within ``tol``;
     polished ones agree to rounding.""",
@@ -75,6 +75,11 @@ callback : callable or None, default=None
 trace : bool or Tracing, default=False
     Record the course of the fit in ``report_.trace``: violation, objective and gap on all samples over time. A
     `hinge.Tracing` says how much of it.""",
+    "stop": """\
+stop : {"tolerance", "labels"} or samples, default="tolerance"
+    ``"labels"`` ends the fit before ``tol`` is met, as soon as no label of the training samples can change any
+    more (`predict_certain`); samples, as `predict` takes them, as soon as none of theirs can. Labels are looked
+    at whenever the violation has come down to a tenth, which takes a certificate each time.""",
     "threshold": """\
 fit_intercept : bool, default=True
     False for a machine without intercept.

@@ -142,7 +142,7 @@ class Trainable(Linked, CallbackSupportMixin, BaseEstimator):  # type: ignore[mi
             with interrupt.catching() as scope:
                 listeners = self._listeners()
                 try:
-                    fit = self._run(course, Trainer(gram, course.settings, Watch(listeners), self._sharing))
+                    fit = twin._run(course, Trainer(gram, course.settings, Watch(listeners), self._sharing))
                 finally:
                     for listener in listeners:
                         listener.close()

@@ -45,6 +45,7 @@ class NuSVC(KernelClassifier):
     multi_class : {"ovo", "ovr"}, default="ovo"
         Train a machine for each pair of classes, or one for each class against all others.
     %(ours)s
+    %(stop)s
 
     Attributes
     ----------
@@ -117,6 +118,7 @@ class NuSVC(KernelClassifier):
         warm_start: bool = False,
         callback: Any = None,
         trace: Any = False,
+        stop: Any = "tolerance",
     ) -> None:
         self.nu = nu
         self.kernel = kernel
@@ -141,6 +143,7 @@ class NuSVC(KernelClassifier):
         self.warm_start = warm_start
         self.callback = callback
         self.trace = trace
+        self.stop = stop
 
     def _formulation(self, data: TrainingData) -> NuClassification:
         return NuClassification(data, self.multi_class, self._class_weights_of(data), float(self.nu))

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OutlierMixin, _fit_context
 from sklearn.exceptions import NotFittedError
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from hinge.arrays import Vector
 from hinge.estimators.base import KernelMachine
 from hinge.estimators.documentation import documented
+from hinge.estimators.intervals import CertifiedLabels
 from hinge.training.course import Fit
 from hinge.training.data import TrainingData
 from hinge.training.formulation import OneClass
@@ -25,7 +26,7 @@ ROUNDING = 1e-12
 
 
 @documented
-class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
+class OneClassSVM(OutlierMixin, CertifiedLabels, KernelMachine):  # type: ignore[misc]
     """Novelty detection: the region where most of the data lies.
 
     Finds a function that is positive on a region with at least a share 1 − ν of the samples, as far from the
@@ -43,6 +44,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
     probability : bool, default=False
         Compute density marks, which give `predict_proba`.
     %(ours)s
+    %(stop)s
 
     Attributes
     ----------
@@ -77,6 +79,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelMachine._parameter_constraints,
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
+        "stop": [StrOptions({"tolerance", "labels"}), "array-like", "sparse matrix"],
     }
 
     def __init__(
@@ -100,6 +103,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         warm_start: bool = False,
         callback: Any = None,
         trace: Any = False,
+        stop: Any = "tolerance",
     ) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -119,6 +123,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
         self.warm_start = warm_start
         self.callback = callback
         self.trace = trace
+        self.stop = stop
 
     _calibration: ClassVar[str] = "density_marks_"
 
@@ -203,6 +208,11 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # type: ignore[misc]
 
     def _answers(self, decisions: Vector) -> NDArray[np.int64]:
         return np.where(self._settled(decisions) >= 0, 1, -1)
+
+    def _is_certain(self, decisions: Vector, lower: Vector, upper: Vector) -> NDArray[np.bool_]:
+        # The exact machine settles decisions on the boundary too, by its own offset.
+        edge = ROUNDING * (np.abs(self.offset_) + np.abs(upper[:, 0] - lower[:, 0]))
+        return np.where(self._answers(decisions) > 0, lower[:, 0] >= 0, upper[:, 0] < -edge)
 
     def _has_probability(self) -> bool:
         if not self._calibrates:

@@ -52,7 +52,9 @@ class StandIn(metaclass=StandInType):
     """Base of estimators that can stand for scikit-learn's; their pickles carry Hinge's version."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_hinge_version": __version__}  # type: ignore[dict-item]
+        state: dict[str, Any] = {**super().__getstate__(), "_hinge_version": __version__}  # type: ignore[dict-item]
+        state.pop("_fitted", None)  # the training samples do not travel
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         original = STANDING_FOR.get(type(self))

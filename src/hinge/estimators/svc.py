@@ -45,6 +45,7 @@ class SVC(KernelClassifier):
     fit_intercept : bool, default=True
         False for a machine without intercept.
     %(ours)s
+    %(stop)s
 
     Attributes
     ----------
@@ -127,6 +128,7 @@ class SVC(KernelClassifier):
         warm_start: bool = False,
         callback: Any = None,
         trace: Any = False,
+        stop: Any = "tolerance",
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -152,6 +154,7 @@ class SVC(KernelClassifier):
         self.warm_start = warm_start
         self.callback = callback
         self.trace = trace
+        self.stop = stop
 
     def _formulation(self, data: TrainingData) -> Classification:
         weights, C, has_intercept = self._class_weights_of(data), float(self.C), bool(self.fit_intercept)

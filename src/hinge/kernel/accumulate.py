@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge.arrays import Floats, Index
+from hinge.data.layout import LAYOUT
 from hinge.runtime.jit import compiled
 from hinge.runtime.memory import CACHE_LINE
 
-# Rows over which partial sums, mostly in single precision, run before they join the double-precision total.
-_PARTIAL_ROWS = 64
+_PARTIAL_ROWS = LAYOUT.whole_rows  # compiled code cannot ask a dataclass
 
 
 @compiled

@@ -12,6 +12,7 @@ from math import factorial, frexp, ldexp
 
 import numpy as np
 
+from hinge.kernel.exponential import LOG2E
 from hinge.runtime.jit import compiled_literally, fused
 
 Pair = tuple[float, float]
@@ -30,7 +31,6 @@ def _parts(number: Fraction, bits: tuple[int, ...]) -> tuple[float, ...]:
 
 # Products of the first two parts with a power of two's exponent are exact.
 _LN2_A, _LN2_B, _LN2_C = _parts(Fraction(Decimal(2).ln(Context(prec=60))), (40, 40, 53))
-_LOG2E = 1.4426950408889634
 
 # e^f − 1 = f + f²/2! + … for |f| below ln 2 / 2 / 2^8: ten terms reach 1e-33.
 _HALVINGS = 8
@@ -85,7 +85,7 @@ def exponential(x: Pair) -> Pair:
     """e^x for x ≤ 0."""
     if not x[0] > _UNDERFLOW:  # also −∞
         return 0.0, 0.0
-    n = np.rint(x[0] * _LOG2E)
+    n = np.rint(x[0] * LOG2E)
     f = add(add(add(x, (-n * _LN2_A, 0.0)), (-n * _LN2_B, 0.0)), (-n * _LN2_C, 0.0))
     scale = 1.0 / (1 << _HALVINGS)
     f = (f[0] * scale, f[1] * scale)

@@ -12,7 +12,8 @@ import numpy as np
 
 from hinge.runtime.jit import bits_to_float32, bits_to_float64, compiled_exactly
 
-_LOG2E = 1.4426950408889634
+#: 1 / ln 2, rounded.
+LOG2E = 1.4426950408889634
 # The high parts have trailing zero bits, so that their product with n is exact.
 _LN2_HIGH_32 = np.float32(0.693359375)
 _LN2_LOW_32 = np.float32(-2.12194440e-4)
@@ -25,7 +26,7 @@ def exp32(x: np.float32) -> np.float32:
     """e^x for x <= 0 in single precision, relative error below 3e-7."""
     if x < np.float32(-87.0):
         x = np.float32(-87.0)
-    n = np.rint(x * np.float32(_LOG2E))
+    n = np.rint(x * np.float32(LOG2E))
     f = (x - n * _LN2_HIGH_32) - n * _LN2_LOW_32
     p = np.float32(0.0083631730745137109)
     p = p * f + np.float32(0.0418756444523373694)
@@ -41,7 +42,7 @@ def exp64(x: float) -> float:
     """e^x for x <= 0 in double precision, relative error below 4e-16."""
     if x < -708.0:
         x = -708.0
-    n = np.rint(x * _LOG2E)
+    n = np.rint(x * LOG2E)
     f = (x - n * _LN2_HIGH_64) - n * _LN2_LOW_64
     p = 2.092157996495030007e-9
     p = p * f + 2.5114869528657764941e-8

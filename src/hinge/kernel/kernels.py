@@ -263,8 +263,8 @@ class Chi2(_Decaying, name="chi2"):
 
 # ---------------------------------------------------------------------- what two samples share of all they have
 
-# Norms below this are sums of numbers that have lost digits.
-_SMALLEST_NORM = 1e-290
+#: Norms and sizes below this are sums of numbers that have lost digits, and quotients by them may overflow.
+SMALLEST_NORM = 1e-290
 
 
 class _Share(Kernel):
@@ -284,7 +284,7 @@ class _Share(Kernel):
     def check(self, samples: Samples) -> None:
         super().check(samples)
         norms = samples.norms(self.statistic, np.float64)
-        is_lost = (norms < _SMALLEST_NORM) & (samples.absolute_sums() > 0)
+        is_lost = (norms < SMALLEST_NORM) & (samples.absolute_sums() > 0)
         bad = is_lost | ~(norms < np.finfo(np.float64).max / 4)
         if bad.any():
             raise ValueError(

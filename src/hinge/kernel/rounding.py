@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from hinge.arrays import Vector
+from hinge.data.layout import LAYOUT
 from hinge.data.samples import Samples, Statistic
 from hinge.kernel.kernels import Kernel
 
@@ -21,10 +22,6 @@ UNIT = 2.0**-53
 
 # Operations of a kernel function beside those of its comparison, with room to spare: about an exponential's.
 _OPERATIONS = 16
-
-# Sums run over so many support vectors before they join the others: four times as many in tall tiles, where BLAS
-# has several sums for them.
-_SUMMED_AT_ONCE, _LEAST_SUMMED_AT_ONCE = 128, 64
 
 
 def sizes_of(samples: Samples, kernel: Kernel, statistic: Statistic, diagonal: Vector) -> Vector:
@@ -67,7 +64,9 @@ def operations_of(samples: Samples, kernel: Kernel, n_support: int) -> tuple[flo
     of_value = (samples.terms + _OPERATIONS) * kernel.amplification
     if kernel.is_linear and samples.feature_samples is not None:
         return of_value, float(n_support)  # through the weight vector
-    return of_value, min(n_support, _SUMMED_AT_ONCE) + n_support / _LEAST_SUMMED_AT_ONCE
+    # Sums run over the rows of a tile before they join the others: over four times as many in tall tiles, where
+    # BLAS has several sums for them, and over some of the rows of a cache.
+    return of_value, min(n_support, LAYOUT.flat_tile[0]) + n_support / LAYOUT.whole_rows
 
 
 def rounding_of_image(sizes: Vector, operations: tuple[float, float], coefficients: Vector) -> Vector:

@@ -13,25 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge.arrays import FeatureRows, Index
+from hinge.data.layout import LAYOUT
 from hinge.data.samples import KINDS, Samples, Statistic
 from hinge.kernel.double_double import add, divide, multiply, two_product, two_sum
 from hinge.kernel.kernels import Kernel
 from hinge.runtime.jit import compiled_literally
+from hinge.runtime.prices import SECONDS_PER_SHARP_TERM, SECONDS_PER_SHARP_VALUE
 from hinge.runtime.threads import Team
 
 # The two parts of each number, one below the other.
 Pairs = NDArray[np.float64]
 
-# Support vectors whose kernel values are held at once, and rows that a thread takes at once.
-_SUPPORT_AT_ONCE, _ROWS_AT_ONCE = 256, 16
-
-# What a term of a sum and a kernel function take.
-_SECONDS_PER_TERM, _SECONDS_PER_VALUE = 4e-9, 3e-7
-
 
 def seconds_of(samples: Samples, n_values: int) -> float:
     """Guess how long one thread takes for so many kernel values."""
-    return (_SECONDS_PER_TERM * samples.terms + _SECONDS_PER_VALUE) * n_values
+    return (SECONDS_PER_SHARP_TERM * samples.terms + SECONDS_PER_SHARP_VALUE) * n_values
 
 
 def sharp_image(
@@ -66,14 +62,14 @@ def sharp_image(
         row_norms, column_norms = _norms(samples, statistic, rows), _norms(samples, statistic, support)
 
     def work(start: int, stop: int) -> None:
-        for first in range(0, len(support), _SUPPORT_AT_ONCE):
+        for first in range(0, len(support), LAYOUT.flat_tile[0]):
             team.check()
-            part = slice(first, first + _SUPPORT_AT_ONCE)
+            part = slice(first, first + LAYOUT.flat_tile[0])
             values = _comparisons(samples, statistic, rows[start:stop], support[part])
             kernel.sharpen(*values, row_norms[:, start:stop], column_norms[:, part])
             _accumulate(*values, coefficients[part], image[0, start:stop], image[1, start:stop])
 
-    team.share(len(rows), _ROWS_AT_ONCE, work, seconds_of(samples, len(rows) * len(support)))
+    team.share(len(rows), LAYOUT.few_rows, work, seconds_of(samples, len(rows) * len(support)))
     return image
 
 

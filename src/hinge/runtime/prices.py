@@ -26,3 +26,24 @@ MULTIPLY_ADDS_PER_CALLED_VALUE = 1e3
 #: image: a first touch of memory costs as much as computing the row a dozen times, reading it again not much less
 #: than once.
 MULTIPLY_ADDS_PER_KEPT_VALUE = 64.0
+
+#: Nanoseconds that a pair step on a kernel matrix in memory takes for every variable.
+NS_PER_PAIR_STEP = 2.2
+
+#: Nanoseconds that a variable which a free set drags from bound to bound takes for every variable of the problem.
+NS_PER_DRAGGED = 0.8
+
+#: Nanoseconds that a change of a free set takes for every pair of free variables; its unit of work.
+NS_PER_CHANGE = 0.6
+
+#: Nanoseconds that the layout of its inverse takes for every triple of them.
+NS_PER_LAYOUT = 0.1
+
+#: Units of work of a free set that one moved variable costs for each residual.
+CHANGES_PER_MOVE = 0.4
+
+#: Seconds that a term of a comparison, and that a kernel function, takes in double-double arithmetic.
+SECONDS_PER_SHARP_TERM, SECONDS_PER_SHARP_VALUE = 4e-9, 3e-7
+
+#: Seconds that a small problem takes beside its steps, and its steps for each pair of variables.
+SECONDS_PER_SMALL_PROBLEM, SECONDS_PER_SMALL_PAIR = 1e-5, 1e-8

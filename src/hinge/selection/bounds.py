@@ -17,11 +17,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from hinge.arrays import Floats, Vector
+from hinge.data.layout import LAYOUT
 from hinge.estimators import SVC
 from hinge.kernel.gram import Gram
-
-# Rows of the kernel matrix that are looked at together while its smallest value is sought.
-_ROWS_AT_ONCE = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,11 +124,12 @@ def _spread(estimator: SVC, X: Any) -> float:
         return spread_of(np.asarray(X, dtype=np.float64))
     data = estimator._training_data(X, np.zeros(X.shape[0] if hasattr(X, "shape") else len(X)), None)
     gram = Gram(data.X, estimator._model.kernel, precision="double")
+    at_once = LAYOUT.flat_tile[1]
     largest, smallest = float(gram.diagonal.max()), np.inf
-    for start in range(0, gram.n, _ROWS_AT_ONCE):
-        rows = np.arange(start, min(start + _ROWS_AT_ONCE, gram.n))
-        for left in range(0, start + 1, _ROWS_AT_ONCE):
-            both = np.union1d(rows, np.arange(left, min(left + _ROWS_AT_ONCE, gram.n)))
+    for start in range(0, gram.n, at_once):
+        rows = np.arange(start, min(start + at_once, gram.n))
+        for left in range(0, start + 1, at_once):
+            both = np.union1d(rows, np.arange(left, min(left + at_once, gram.n)))
             smallest = min(smallest, float(gram.block(both).min()))
     return largest - smallest
 

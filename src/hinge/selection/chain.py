@@ -22,38 +22,24 @@ from hinge.report import Solution, Status
 from hinge.runtime import clock
 from hinge.runtime.interrupt import pressed, requested
 from hinge.runtime.jit import compiled
+from hinge.runtime.prices import NS_PER_CHANGE, NS_PER_DRAGGED, NS_PER_PAIR_STEP
 from hinge.runtime.threads import blas_on_one_thread
 from hinge.settings import Settings
 from hinge.solvers import solve
-from hinge.solvers.active_set.free_set import NS_OF_CHANGE, FreeSet, layout_ns, residual_of
+from hinge.solvers.active_set.free_set import FreeSet, layout_ns, residual_of
 from hinge.solvers.active_set.steps import subtract_image
 from hinge.solvers.conclusion import solution_at
 from hinge.solvers.exactness import is_within, sharper
 from hinge.solvers.pairs.loop import optimise
 from hinge.solvers.pairs.rules import SECOND_ORDER
-from hinge.solvers.pairs.step import CONVERGED, STEP_LIMIT, Point, Rows
+from hinge.solvers.pairs.step import CONVERGED, ROUNDING, STEP_LIMIT, Point, Rows
+from hinge.solvers.policies import USUAL, Neighbours
 
-# Nanoseconds that a pair step takes for every variable.
-_PAIR = 2.2
-
-# After so many nanoseconds of pair steps we look whether somebody wants to stop.
+# Nanoseconds of pair steps between two looks whether somebody wants to stop.
 _NS_AT_ONCE = 1e8
 
-# A problem may cost this many times what the one before it did, and at least so much for every pair of variables,
-# before something else is tried; then each method may take longer than it did before, a few times.
-_GROWTH, _GROWTH_OF_ACTIVE, _LEAST = 4.0, 2.0, 15.0
-_MORE_PATIENCE, _TURNS = 4.0, 3
-
-# Pair steps are tried for this share of what an active set is expected to cost, and less where they were in vain.
-_TRIAL, _LESS_TRIAL = 0.25, 0.5
-
-# How many changes of the active set a problem takes, and for each variable that was at its upper bound: they go to
-# and fro between bounds, for so many nanoseconds a variable. How many more are free than in the last one.
-_CHANGES, _FLIPS, _FLIP = 300, 10, 0.8
-_GROWTH_OF_FREE, _MORE_FREE = 1.3, 50
-
-# What one rounding may do; and how far, in tolerances, they may all take a residual before it is computed anew.
-_ROUNDING, _MOST_DRIFT = 4 * float(np.finfo(np.float64).eps), 1e-4
+# What one rounding may do, as a share.
+_ROUNDING = ROUNDING * float(np.finfo(np.float64).eps)
 
 # What the report says of how a problem was solved.
 _REASON = "a problem in a chain, on a kernel matrix in memory"
@@ -83,15 +69,18 @@ class Chain:
     ----------
     is_convex : bool
         Whether the answer does not depend on the start; otherwise each problem starts afresh.
+    policy : Neighbours
+        How long each method is tried.
     """
 
-    def __init__(self, is_convex: bool) -> None:
+    def __init__(self, is_convex: bool, policy: Neighbours = USUAL.neighbours) -> None:
         self._is_convex = is_convex
+        self._policy = policy
         self._problem: DualProblem | None = None
         self._solution: Solution | None = None
         self._free_set: FreeSet | None = None
         self._cost = 0.0  # of what solved the last problem, in nanoseconds by our reckoning
-        self._trial = _TRIAL
+        self._trial = policy.trial
         self._drift = np.inf  # of the last solution's residual
 
     @property
@@ -103,7 +92,7 @@ class Chain:
 
     def branch(self) -> Chain:
         """Return a chain that goes on from the same place."""
-        twin = Chain(self._is_convex)
+        twin = Chain(self._is_convex, self._policy)
         twin._problem, twin._solution = self._problem, self._solution
         return twin
 
@@ -131,46 +120,47 @@ class Chain:
         Which is better is known only afterwards. So each has a budget and goes on from where the other came to:
         the objective falls all the way, and little is lost by a wrong guess.
         """
-        started, n, steps = clock.now(), problem.n_variables, 0
+        started, n, steps, policy = clock.now(), problem.n_variables, 0, self._policy
         if self._still_holds(problem, settings.tol):
-            self._free_set, self._cost, self._trial = None, 0.0, _TRIAL
+            self._free_set, self._cost, self._trial = None, 0.0, policy.trial
             _, last = self.last
             found = _concluded(problem, gram, _Point(last.beta, last.residual, 0.0), started)
             if is_within(found.report.violation, found.report.rounding, settings.tol):
                 return found
         tol = sharper(settings.tol)
-        least = _LEAST * n**2
+        least = policy.least * n**2
 
         def answer(method: str) -> Solution | None:
-            if point.drift > _MOST_DRIFT * settings.tol:
+            if point.drift > policy.drift * settings.tol:
                 point.residual, point.drift = _fresh_residual(kernel, gram, problem, point.beta)
             self._drift = point.drift
             found = _concluded(problem, gram, point, started, steps, method)
             return found if is_within(found.report.violation, found.report.rounding, settings.tol) else None
 
         expected = self._expected(problem)
-        by_pairs = max(_GROWTH * self._cost, least) if expected is None else self._trial * expected
-        budget = by_pairs if expected is None else max(_GROWTH_OF_ACTIVE * expected, least)
+        by_pairs = max(policy.growth * self._cost, least) if expected is None else self._trial * expected
+        budget = by_pairs if expected is None else max(policy.growth * expected, least)
         point = self._begun(problem, kernel, gram, settings.tol)
         free_set: FreeSet | None = None
-        for turn in range(_TURNS):
-            is_optimal, n_pairs = _pairs_on_matrix(kernel, gram, problem, point, tol, int(by_pairs / (_PAIR * n)))
+        for turn in range(policy.turns):
+            most = int(by_pairs / (NS_PER_PAIR_STEP * n))
+            is_optimal, n_pairs = _pairs_on_matrix(kernel, gram, problem, point, tol, most)
             steps += n_pairs
             if is_optimal:
-                self._free_set, self._cost, self._trial = None, _PAIR * n_pairs * n, _TRIAL
+                self._free_set, self._cost, self._trial = None, NS_PER_PAIR_STEP * n_pairs * n, policy.trial
                 return answer("pairs")
             if turn == 0 and expected is not None:
-                self._trial *= _LESS_TRIAL
+                self._trial *= 0.5
                 free_set = self._followed(problem, kernel)
             else:
-                budget *= _MORE_PATIENCE
+                budget *= policy.growth
                 free_set = _new_free_set(kernel, problem, point.beta, budget)
             if free_set is not None:
-                is_optimal = free_set.settle(tol, budget / NS_OF_CHANGE)
+                is_optimal = free_set.settle(tol, budget / NS_PER_CHANGE)
                 steps += free_set.n_changes
                 point = _Point(*free_set.settled(), _drift_of_fresh(gram, free_set.beta))
                 if is_optimal:
-                    self._free_set, self._cost = free_set, NS_OF_CHANGE * free_set.work
+                    self._free_set, self._cost = free_set, NS_PER_CHANGE * free_set.work
                     return answer("active set")
             if requested():
                 point.residual, self._drift = _fresh_residual(kernel, gram, problem, point.beta)
@@ -181,7 +171,7 @@ class Chain:
 
     def _still_holds(self, problem: DualProblem, tol: float) -> bool:
         """Whether the last solution solves the next problem too, as it does where no bound that moved held it."""
-        if not self._is_continued(problem) or self._drift > _MOST_DRIFT * tol:
+        if not self._is_continued(problem) or self._drift > self._policy.drift * tol:
             return False
         old, solution = self.last
         return (
@@ -235,14 +225,14 @@ class Chain:
         if self._free_set is not None:
             return self._cost
         n_free = int(np.count_nonzero((solution.beta > old.lo) & (solution.beta < old.hi)))
-        n_free_later = _GROWTH_OF_FREE * n_free + _MORE_FREE
-        n_flips = _FLIPS * solution.report.n_bounded
+        policy = self._policy
+        n_flips = policy.flips * solution.report.n_bounded
         cost = (
             layout_ns(old, solution.beta)
-            + NS_OF_CHANGE * _CHANGES * n_free_later**2
-            + _FLIP * n_flips * problem.n_variables
+            + NS_PER_CHANGE * policy.changes * n_free**2
+            + NS_PER_DRAGGED * n_flips * problem.n_variables
         )
-        return cost if cost < _GROWTH * self._cost else None
+        return cost if cost < policy.growth * self._cost else None
 
 
 def _concluded(
@@ -265,7 +255,7 @@ def _pairs_on_matrix(
     residual, rows = point.residual, Rows.of_matrix(kernel, gram.diagonal)
     place = Point.of(problem, point.beta, residual)
     largest = float(np.abs(residual).max())
-    at_once = int(_NS_AT_ONCE / (_PAIR * problem.n_variables)) + 1
+    at_once = int(_NS_AT_ONCE / (NS_PER_PAIR_STEP * problem.n_variables)) + 1
     steps, way, code = 0, 0.0, STEP_LIMIT
     while code == STEP_LIMIT and steps < limit and not requested():
         outcome = optimise(place, rows, SECOND_ORDER, None, tol, min(at_once, limit - steps))

@@ -14,6 +14,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.metaestimators import _safe_split
 
 from hinge.arrays import Floats, Index, Vector
+from hinge.data.layout import LAYOUT
 from hinge.estimators.base import KernelMachine
 from hinge.estimators.inputs import cache_bytes, checked_weights
 from hinge.kernel.accumulate import gather
@@ -29,12 +30,6 @@ logger = logging.getLogger("hinge")
 # Matrices alive at once for one unit, in units of n² doubles: the kernel values, those of the class pairs (fewer
 # than two copies of every value), and a solver's copy in single precision.
 _MATRICES_PER_UNIT = 3.5
-
-# Rows of the matrix that a thread computes before it looks for other work.
-_TILE_ROWS = 128
-
-# Rows of kernel values gathered together for decisions: they stay in the processor's cache.
-_ROWS_AT_ONCE = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +155,7 @@ class Workshop:
             tile[...] = comparisons[start:stop]
             kernel.apply(tile, norms[start:stop], norms, statistic)
 
-        gram.team.share(self.n, _TILE_ROWS, work)
+        gram.team.share(self.n, LAYOUT.flat_tile[0], work)
         return matrix
 
     def _compare(self, gram: Gram) -> Floats:
@@ -248,11 +243,11 @@ class KernelValues:
         matrix = self._matrix
         if matrix is not None:
             decisions = np.empty((len(rows), len(coefficients)))
-            block = np.empty((_ROWS_AT_ONCE, len(support)))
+            block = np.empty((LAYOUT.whole_rows, len(support)))
             with blas_on_one_thread():
-                for start in range(0, len(rows), _ROWS_AT_ONCE):
+                for start in range(0, len(rows), LAYOUT.whole_rows):
                     check()
-                    part = rows[start : start + _ROWS_AT_ONCE]
+                    part = rows[start : start + LAYOUT.whole_rows]
                     gather(matrix, part, support, block)
                     decisions[start : start + len(part)] = block[: len(part)] @ coefficients.T
             return decisions
@@ -277,11 +272,11 @@ def _comparisons_of(gram: Gram) -> Floats:
             np.maximum(tile, 0.0, out=tile)
 
     with blas_on_one_thread():
-        gram.team.share(n, _TILE_ROWS, work)
+        gram.team.share(n, LAYOUT.flat_tile[0], work)
     if is_distance:
         np.fill_diagonal(values, 0.0)
-    for start in range(0, n, _TILE_ROWS):  # rounding must not make it asymmetric
+    for start in range(0, n, LAYOUT.flat_tile[0]):  # rounding must not make it asymmetric
         check()
-        stop = start + _TILE_ROWS
+        stop = start + LAYOUT.flat_tile[0]
         values[start:, start:stop] = values[start:stop, start:].T
     return values

@@ -17,10 +17,8 @@ from hinge.dual.problem import DualProblem
 from hinge.kernel.gram import Gram
 from hinge.report import Ledger, Report, Solution
 from hinge.runtime import clock
+from hinge.runtime.prices import SECONDS_PER_SMALL_PAIR, SECONDS_PER_SMALL_PROBLEM
 from hinge.solvers.one_pass import FIGURE_NAMES, Bars, Layout, is_trusted, shared_report, solve_parts
-
-# What a problem takes beside its steps, and its steps for each pair of variables: in seconds, roughly.
-_SECONDS_EACH, _SECONDS_PER_PAIR = 1e-5, 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +70,7 @@ class Parts:
 
     def guessed_seconds(self) -> Vector:
         """Guess how long each problem takes."""
-        return _SECONDS_EACH + _SECONDS_PER_PAIR * self.sizes.astype(np.float64) ** 2
+        return SECONDS_PER_SMALL_PROBLEM + SECONDS_PER_SMALL_PAIR * self.sizes.astype(np.float64) ** 2
 
     def solve(self, chosen: Index, matrices: Floats, bars: Bars, tol: float) -> None:
         """Solve the problems ``chosen``, on this thread; ``matrices`` are in C order, one below the other."""

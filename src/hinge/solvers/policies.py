@@ -50,6 +50,76 @@ class Proximal:
 
 
 @dataclass(frozen=True)
+class Descent:
+    """How variables are moved one by one, and when that crawls.
+
+    Parameters
+    ----------
+    penalty : float
+        ρ of the augmented Lagrangian as a share of the mean diagonal value: larger ones slow the variables down,
+        smaller ones the sums.
+    settled : float
+        The multiplier is changed once the variables have settled to this share of what its change will move.
+    sweeps : int
+        The same after this many sweeps in any case.
+    patience : float
+        A descent that takes the work of this many sweeps over all samples to halve its violation crawls.
+    patience_alone : float
+        The same of variables without sums to keep: they may have a slow start, and blocks of them would take
+        longer still.
+    finer : float
+        How much finer the aim becomes where the feasible point misses the tolerance.
+    finest : float
+        The finest aim, as a share of the tolerance.
+    looks : int
+        How often the settled variables of several classes are looked at as a whole before rounding is believed to
+        rule.
+    """
+
+    penalty: float = 0.1
+    settled: float = 0.5
+    sweeps: int = 5
+    patience: float = 10.0
+    patience_alone: float = 30.0
+    finer: float = 0.5
+    finest: float = 0.01
+    looks: int = 20
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """How long pair steps and an active set are tried on a problem whose neighbour in C has been solved.
+
+    Parameters
+    ----------
+    growth : float
+        A problem may cost this many times what the one before it did, or is expected to cost, before the other
+        method has its turn; each turn may cost this many times the one before it.
+    least : float
+        Nanoseconds for each pair of variables that a turn has in any case.
+    turns : int
+        Turns before the general solver takes over.
+    trial : float
+        Pair steps are tried for this share of what an active set is expected to cost, and for half of it where
+        they were in vain.
+    changes : int
+        Changes of an active set that a problem is expected to take.
+    flips : int
+        The same for each variable that was at its upper bound: they go to and fro between bounds.
+    drift : float
+        How far, in tolerances, rounding may take a residual before it is computed anew.
+    """
+
+    growth: float = 4.0
+    least: float = 15.0
+    turns: int = 3
+    trial: float = 0.25
+    changes: int = 300
+    flips: int = 10
+    drift: float = 1e-4
+
+
+@dataclass(frozen=True)
 class Policy:
     """How long to try, how far to go, what to set aside.
 
@@ -85,6 +155,10 @@ class Policy:
         newcomer of an expensive kernel costs a whole row.
     proximal : Proximal
         Proximal steps, of kernels with a weight vector.
+    descent : Descent
+        Variables one by one, of kernels with a weight vector.
+    neighbours : Neighbours
+        Problems that start from a neighbour's solution.
     """
 
     patience: int = 3
@@ -99,6 +173,8 @@ class Policy:
     per_free: float = 1.3
     kept: float = 0.5
     proximal: Proximal = Proximal()
+    descent: Descent = Descent()
+    neighbours: Neighbours = Neighbours()
 
     def most_rounds(self, n_variables: int) -> int:
         """Return the most working sets that the last turn of a small problem may have."""

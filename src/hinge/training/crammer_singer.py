@@ -20,12 +20,6 @@ from hinge.training.machine import Machine
 from hinge.training.progress import Watch
 from hinge.training.trainer import Trainer
 
-# How often a descent that has settled is looked at as a whole, before rounding is believed to rule.
-_MOST_LOOKS = 20
-
-# A descent that takes the work of so many sweeps to halve its violation crawls.
-_PATIENCE = 10
-
 # What answers are polished to where that takes no time.
 _LAST_DIGITS = 1e-12
 
@@ -80,7 +74,7 @@ def _descend(descent: ClassDescent, settings: Settings, watch: Watch) -> tuple[S
         if is_declined or requested():
             status = Status.INTERRUPTED if is_declined or pressed() else Status.TIME_LIMIT
             return status, descent.standing(), sweeps, steps
-        is_settled, crawls = descent.distance <= sharper(tol), steps - steps_then > _PATIENCE * n
+        is_settled, crawls = descent.distance <= sharper(tol), steps - steps_then > USUAL.descent.patience * n
         if crawls and not looks and fits_newton(descent):
             steps += n * newton_steps(descent, sharper(tol), USUAL.proximal)
             is_settled = True
@@ -88,7 +82,7 @@ def _descend(descent: ClassDescent, settings: Settings, watch: Watch) -> tuple[S
             standing, looks = descent.standing(), looks + 1
             if standing.violation <= tol or settings.gap_suffices(standing):
                 break
-            if looks >= _MOST_LOOKS:
+            if looks >= USUAL.descent.looks:
                 return Status.STALLED, standing, sweeps, steps
             descent.look_at_all()
         if steps >= most:

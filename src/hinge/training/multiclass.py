@@ -67,6 +67,31 @@ def votes_with_confidence(decisions: Vector, n_classes: int) -> Vector:
     return np.asarray(count_votes(decisions, n_classes) + confidence / (3 * (np.abs(confidence) + 1)))
 
 
+def votes_between(
+    lower: Vector, upper: Vector, n_classes: int, with_confidence: bool = False
+) -> tuple[Vector, Vector]:
+    """Return the fewest and the most votes of each class, where the decision of each pair is between two values.
+
+    ``with_confidence``: the least and the most that `votes_with_confidence` can be.
+
+    Examples
+    --------
+    >>> votes_between(np.array([[0.5, -1.0, -2.0]]), np.array([[1.0, 1.0, -1.0]]), 3)
+    (array([[1., 0., 1.]]), array([[2., 0., 2.]]))
+    """
+    votes, confidence = np.zeros((2, len(lower), n_classes)), np.zeros((2, len(lower), n_classes))
+    for pair, (i, j) in enumerate(zip(*np.triu_indices(n_classes, 1), strict=True)):
+        for side, (value, opposite) in enumerate(((lower, upper), (upper, lower))):
+            votes[side, :, i] += value[:, pair] > 0
+            votes[side, :, j] += opposite[:, pair] <= 0
+            confidence[side, :, i] += value[:, pair]
+            confidence[side, :, j] -= opposite[:, pair]
+    if with_confidence:
+        finite = np.clip(confidence, -1e300, 1e300)
+        votes += finite / (3 * (np.abs(finite) + 1))
+    return votes[0], votes[1]
+
+
 @compiled_exactly
 def _add_votes(decisions: Vector, votes: NDArray[np.int64]) -> None:
     for q in range(votes.shape[0]):

@@ -16,16 +16,20 @@ from numpy.typing import NDArray
 from hinge.arrays import Vector
 from hinge.data.contents import fingerprints, gram_fingerprints
 
+#: Folds whose held-out decisions calibrate a machine (LIBSVM).
 N_FOLDS = 5
 
 #: LIBSVM's constant for the sigmoid: no probability of a pair is nearer to 0 or 1 than this.
 NEAREST_TO_CERTAIN = 1e-7
 
+# Newton's method for a sigmoid, as in Lin, Lin & Weng (2007): its most steps, its shortest one, what is added to
+# the diagonal of the Hessian, and the gradient for each unit of weight at which it ends.
 _MOST_NEWTON_STEPS = 100
 _SMALLEST_STEP = 1e-10
 _HESSIAN_RIDGE = 1e-12
 _GRADIENT_TOL = 1e-9
 
+#: Marks between which densities of decisions are told apart, half of them on each side of zero (LIBSVM).
 N_MARKS = 10
 
 # Decisions of margin vectors are zero up to rounding; this share of the largest decision counts as rounding.

@@ -28,6 +28,7 @@ logger = logging.getLogger("hinge")
 _MOST_TRIES = 5
 _JOB = -1
 
+# Seconds that a scheduler has to answer.
 _CONNECT_SECONDS = 15
 
 

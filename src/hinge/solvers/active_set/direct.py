@@ -29,9 +29,9 @@ AIM = 1e-11
 _RIDGE = 1e-10
 _REFINEMENTS = 5
 
-# Most variables freed at once: those that violate most, and by at least this share of the worst.
-_MOST_FREED = 32
-_FREED_SHARE = 0.1
+#: Most variables freed at once: those that violate most, and by at least this share of the worst.
+MOST_FREED = 32
+FREED_SHARE = 0.1
 
 #: Where rounding hides the rest, a violation of this many times the aim will do.
 HIDDEN = 100.0
@@ -190,14 +190,14 @@ def _list_violators(room: Room, first: int, violation: float, point: Point) -> i
     """
     beta, residual, lo, hi, group, _ = point
     members, wrong, levels, end = room.members, room.lines[_WRONG], room.groups[_LEVELS], first
-    least = _FREED_SHARE * violation
+    least = FREED_SHARE * violation
     for t in range(beta.shape[0]):
         excess = residual[t] - levels[group[t]]
         is_wrong = (beta[t] == lo[t] and excess > least) or (beta[t] == hi[t] and excess < -least)
         wrong[t] = abs(excess) if is_wrong and lo[t] < hi[t] else 0.0
     for t in range(beta.shape[0]):
-        if wrong[t] > 0 and (end < first + _MOST_FREED or wrong[t] > wrong[members[end - 1]]):
-            if end < first + _MOST_FREED:
+        if wrong[t] > 0 and (end < first + MOST_FREED or wrong[t] > wrong[members[end - 1]]):
+            if end < first + MOST_FREED:
                 end += 1
             k = end - 1
             while k > first and wrong[members[k - 1]] < wrong[t]:

@@ -28,6 +28,7 @@ from hinge.arrays import Floats, Index, Vector
 from hinge.dual.optimality import violation_of
 from hinge.dual.problem import DualProblem
 from hinge.runtime.interrupt import requested
+from hinge.runtime.prices import NS_PER_LAYOUT
 from hinge.solvers.active_set.steps import (
     CHANGES,
     FREE,
@@ -44,14 +45,11 @@ from hinge.solvers.active_set.steps import (
 # Most variables that may be free: the inverse takes 8 bytes a pair of them, and a change as many multiplications.
 MOST_FREE = 2500
 
-# Places for variables still to be freed when the inverse is laid out, as a share of those free and at least.
-_SPARE_SHARE, _SPARE = 0.5, 64
+# Places for variables still to be freed in a new inverse: moving it once in as many changes is cheap.
+_SPARE = 64
 
 # Violators freed between two updates of all residuals.
 _MOST_FREED = 16
-
-# Nanoseconds that a change takes for every pair of free variables, and the layout of the inverse for every triple.
-NS_OF_CHANGE, _NS_OF_LAYOUT = 0.6, 0.1
 
 # Kernel values in single precision do not tell curvatures below a millionth.
 _DEPENDENT_IN_SINGLE, _DEPENDENT = 1e-6, 1e-9
@@ -164,8 +162,7 @@ class FreeSet:
     def _make_room(self, n_free: int) -> None:
         """Move the system to arrays that have room for more than ``n_free`` members."""
         old, n_groups, n_members = self._system, self.problem.n_groups, len(self._free)
-        spare = max(int(_SPARE_SHARE * n_free), _SPARE)
-        room = min(n_free + spare, MOST_FREE, self.problem.n_variables) + n_groups
+        room = min(n_free + _SPARE, MOST_FREE, self.problem.n_variables) + n_groups
         members, inverse = np.full(room, -1, dtype=np.int64), np.empty((room, room))
         members[:n_members] = old.members[:n_members]
         if n_members:
@@ -285,7 +282,7 @@ class FreeSet:
 
 def layout_ns(problem: DualProblem, beta: Vector) -> float:
     """Nanoseconds that the inverse of the free variables at ``beta`` takes to lay out, roughly."""
-    return _NS_OF_LAYOUT * float(np.count_nonzero((beta > problem.lo) & (beta < problem.hi))) ** 3
+    return NS_PER_LAYOUT * float(np.count_nonzero((beta > problem.lo) & (beta < problem.hi))) ** 3
 
 
 def residual_of(kernel: Floats, problem: DualProblem, beta: Vector) -> Vector:

@@ -21,26 +21,23 @@ from hinge.dual.residuals import exact_residual
 from hinge.kernel.gram import Gram
 from hinge.report import Report, Solution
 from hinge.runtime.threads import blas_on_one_thread
-from hinge.solvers.active_set.direct import AIM, HIDDEN, MOST_FREE, Room, settle
+from hinge.solvers.active_set.direct import AIM, FREED_SHARE, HIDDEN, MOST_FREE, MOST_FREED, Room, settle
 from hinge.solvers.conclusion import solution_at
 from hinge.solvers.pairs.step import Point
+from hinge.solvers.policies import USUAL
 
+# Rounds of polishing.
 _MOST_ROUNDS = 20
-_PATIENCE = 3
 
 # Directions in a round, and how many of them may be in vain.
 _MOST_DIRECTIONS = 100
 _INNER_PATIENCE = 12
 
-# Most violators that join the free variables, and by which share of the worst they violate at least.
-_MOST_JOINING = 32
-_JOINING = 0.1
-
 
 def polish(
     problem: DualProblem, gram: Gram, solution: Solution, tol: float = 1e-3, most_evaluations: float = 4e6
 ) -> Solution:
-    """Return the solution with its violation brought down to rounding, or as it was where that is too dear.
+    """Return the solution with its violation brought down to rounding, or as it was where that takes too long.
 
     Parameters
     ----------
@@ -155,7 +152,7 @@ class _Point:
             yield violation
             vain = vain + 1 if violation > 0.5 * least else 0
             least = min(least, violation)
-            if violation <= aim or vain > _PATIENCE or self.budget <= 0:
+            if violation <= aim or vain > USUAL.patience or self.budget <= 0:
                 return
 
     def _settle(self, chosen: Index, aim: float) -> None:
@@ -182,5 +179,5 @@ class _Point:
         excess = excess_of(problem, self.residual, multipliers_of(problem, beta, self.residual))
         wrong = np.where(beta < problem.hi, excess, 0.0)
         wrong = np.maximum(wrong, np.where(beta > problem.lo, -excess, 0.0))
-        worst = np.argsort(-wrong, kind="stable")[:_MOST_JOINING]
-        return worst[wrong[worst] > _JOINING * violation]
+        worst = np.argsort(-wrong, kind="stable")[:MOST_FREED]
+        return worst[wrong[worst] > FREED_SHARE * violation]

@@ -25,18 +25,17 @@ import numpy as np
 
 from hinge.kernel.accumulate import add_rows
 from hinge.runtime.jit import compiled
+from hinge.runtime.prices import CHANGES_PER_MOVE
 from hinge.solvers.active_set.inverse import add, copy_row, remove, times
 
 # Violators freed between two updates of all residuals are those that violate by this share of the worst.
 _FREED_SHARE = 0.3
 
-# What one moved variable costs for each residual, in multiplications of a change.
-PASS = 0.4
-
 # Looking at all residuals is like some moved variables more.
 _LOOKS = 10
 
-UNDER_WAY, TOO_MANY, VAIN = 0, 1, 2
+# How freeing ended.
+UNDER_WAY, TOO_MANY, VAIN = range(3)
 
 
 class System(NamedTuple):
@@ -81,7 +80,8 @@ class System(NamedTuple):
     work: Any
 
 
-FREE, CHANGES = 0, 1
+# Places of `System.counts`.
+FREE, CHANGES = range(2)
 
 
 @compiled
@@ -114,7 +114,7 @@ def to_optimum(system: System) -> bool:
     is_there, _ = _walk(system, moved[:0], before[:0])
     subtract_image(system.kernel, system.residual, moved, system.beta[moved] - before)
     system.work[0] += float(system.counts[CHANGES] - changes) * system.counts[FREE] ** 2
-    system.work[0] += PASS * (n_free + _LOOKS) * system.beta.shape[0]
+    system.work[0] += CHANGES_PER_MOVE * (n_free + _LOOKS) * system.beta.shape[0]
     return is_there
 
 
@@ -172,13 +172,13 @@ def free_worst(system: System, tol: float, most_work: float, most_freed: int) ->
         changes = counts[CHANGES]
         is_fine = _enter(system, chosen, excess, levels)
         counts[CHANGES] += 1
-        spent += float(counts[CHANGES] - changes) * counts[FREE] * counts[FREE] + PASS * beta.shape[0]
+        spent += float(counts[CHANGES] - changes) * counts[FREE] * counts[FREE] + CHANGES_PER_MOVE * beta.shape[0]
         if not is_fine or spent > most_work:
             code = VAIN
             break
     moved = moved[:n_moved]
     subtract_image(system.kernel, system.residual, moved, beta[moved] - before[:n_moved])
-    work[0] += spent + PASS * n_moved * beta.shape[0]
+    work[0] += spent + CHANGES_PER_MOVE * n_moved * beta.shape[0]
     return code
 
 

@@ -13,7 +13,8 @@ from numpy.linalg import LinAlgError
 from hinge.arrays import Floats, Index, Vector
 from hinge.dual.problem import DualProblem
 from hinge.report import Status
-from hinge.solvers.active_set.free_set import NS_OF_CHANGE, FreeSet, layout_ns
+from hinge.runtime.prices import NS_PER_CHANGE
+from hinge.solvers.active_set.free_set import FreeSet, layout_ns
 from hinge.solvers.block.working_set import WorkingSet
 from hinge.solvers.exactness import sharper
 from hinge.solvers.hard_margin import is_unbounded, stretch
@@ -123,9 +124,9 @@ def _move_together(
         free_set = FreeSet(kernel, problem, beta, residual)
     except LinAlgError:
         return False, 0
-    is_settled = free_set.settle(tol, left / (1e-9 * NS_OF_CHANGE), most_changes)
+    is_settled = free_set.settle(tol, left / (1e-9 * NS_PER_CHANGE), most_changes)
     free_set.restore_sums()
-    effort.credit -= 1e-9 * NS_OF_CHANGE * free_set.work
+    effort.credit -= 1e-9 * NS_PER_CHANGE * free_set.work
     fall = 0.5 * np.dot(free_set.beta - beta, residual + free_set.residual)
     if not fall > 0:  # rounding rules, or numbers overflow on the way
         return False, free_set.n_changes

@@ -22,8 +22,8 @@ _MOST_ROWS = 1500
 # Multiply-adds of a step up to which nobody misses it.
 _LITTLE_WORK = 3e7
 
-# σ of the first step, in units of 1 / k(x, x) of the usual sample; it grows from step to step.
-_FIRST, _GROWTH = 10.0, 10.0
+# σ of the first step, in units of 1 / k(x, x) of the usual sample; it grows by as much from step to step.
+_GROWTH = 10.0
 
 
 def fits_newton(descent: ClassDescent) -> bool:
@@ -40,7 +40,7 @@ def is_quick(descent: ClassDescent) -> bool:
 def newton_steps(descent: ClassDescent, tol: float, policy: Proximal) -> int:
     """Bring the violation down to ``tol``, or as far as Newton's method gets; return how many steps it took."""
     usual = float(np.quantile(descent.gram.diagonal, policy.usual)) or 1.0
-    sigma, n_steps = _FIRST / usual, 0
+    sigma, n_steps = _GROWTH / usual, 0
     standing = descent.standing()
     least, best = standing.violation, descent.alpha.copy()
     for _ in range(policy.steps):

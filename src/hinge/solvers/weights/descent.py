@@ -27,23 +27,10 @@ from hinge.runtime.jit import compiled
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.state import State
 
-# The penalty ρ as a share of the mean diagonal value: larger ones slow the variables down, smaller ones the sums.
-_PENALTY = 0.1
-
-# The multiplier is changed once the variables have settled to what its change will move, or after so many sweeps.
-_SETTLED_SHARE = 0.5
-_SWEEPS_PER_MULTIPLIER = 5
-
-# A descent that takes the work of so many sweeps over all samples to halve its violation crawls. Variables without
-# sums to keep may have a slow start, and blocks of them would take longer still.
-_PATIENCE, _PATIENCE_ALONE = 10.0, 30.0
-
-# How much finer the aim becomes where the feasible point misses the tolerance.
-_FINER, _FINEST = 0.5, 0.01
-
 # Work between two looks at the clock, in the units of `Samples.cost`.
 _WORK_AT_ONCE = 2e7
 
+#: Where sequences of random numbers begin: the same one every time, so that answers are.
 SEED = 0x2545F4914F6CDD1D
 
 
@@ -84,7 +71,7 @@ class _Descent:
 
     def __init__(self, state: State, run: Run) -> None:
         problem = state.problem
-        self.state, self.run = state, run
+        self.state, self.run, self.policy = state, run, run.policy.descent
         self.beta = state.beta.copy()
         coefficients = problem.coefficients(self.beta)
         self.rows = state.gram.weights.rows()
@@ -92,7 +79,7 @@ class _Descent:
         self.levels = np.zeros(max(problem.n_groups, 1))
         self.levels[: problem.n_groups] = multipliers_of(problem, self.beta, state.residual)
         self.excess = np.zeros(len(self.levels))
-        self.penalty = _PENALTY * float(state.gram.diagonal.mean()) if problem.n_groups else 0.0
+        self.penalty = self.policy.penalty * float(state.gram.diagonal.mean()) if problem.n_groups else 0.0
         curvature = np.tile(state.gram.diagonal, problem.n_variables // problem.n_samples) + self.penalty
         self.ridge = np.zeros(problem.n_variables) if problem.ridge is None else problem.ridge
         curvature += self.ridge
@@ -110,8 +97,9 @@ class _Descent:
     @property
     def makes_headway(self) -> bool:
         """Whether the distance was halved not too long ago, and feasible points do not keep missing the goal."""
-        patience = _PATIENCE if self.state.problem.n_groups else _PATIENCE_ALONE
-        return self.work - self._work_then <= patience and len(self.order) > 0 and self._aim > _FINEST
+        policy = self.policy
+        patience = policy.patience if self.state.problem.n_groups else policy.patience_alone
+        return self.work - self._work_then <= patience and len(self.order) > 0 and self._aim > policy.finest
 
     def sweep(self) -> None:
         """Move every variable that is not set aside once, and change the multipliers when it is time."""
@@ -145,7 +133,7 @@ class _Descent:
         if self.distance < 0.5 * self._milestone:
             self._milestone, self._work_then = self.distance, self.work
         self._sweeps_since_change += 1
-        if span <= _SETTLED_SHARE * reach or self._sweeps_since_change >= _SWEEPS_PER_MULTIPLIER:
+        if span <= self.policy.settled * reach or self._sweeps_since_change >= self.policy.sweeps:
             self.levels += change
             self._sweeps_since_change = 0
         else:
@@ -164,7 +152,7 @@ class _Descent:
         """Take the point, made feasible, over into the state; return the state's violation."""
         violation = self.state.adopt(self.beta)
         self.run.objective = self.state.objective()
-        self._aim *= _FINER
+        self._aim *= self.policy.finer
         self._milestone, self._work_then = violation, self.work  # from here on, with all variables
         self.order, self.margins = self.movable.copy(), (-np.inf, np.inf)
         return violation

@@ -30,6 +30,7 @@ from numpy.linalg import LinAlgError
 from hinge.arrays import Vector
 from hinge.dual.optimality import excess_of, multipliers_of
 from hinge.dual.problem import DualProblem, shift_for
+from hinge.kernel.kernels import SMALLEST_NORM
 from hinge.kernel.rounding import UNIT
 from hinge.runtime.jit import compiled
 from hinge.solvers.policies import Proximal
@@ -43,9 +44,6 @@ _SUM_ERROR = 1e-13
 
 # Weights and variables fit where what is left is the effect of some units in the last place of all variables.
 _ULPS = 8.0
-
-# Samples of no size at all have rates that do not overflow.
-_LEAST_USUAL = 1e-290
 
 # Keeps the matrix positive where a group's variables span a direction that the features have too.
 _RIDGE = 1e-12
@@ -89,7 +87,7 @@ def _first_rate(state: State, policy: Proximal) -> Vector:
     problem, violation = state.problem, state.violation()
     if problem.ridge is not None:
         return np.full(problem.n_variables, np.inf)
-    usual = max(float(np.quantile(state.gram.diagonal, policy.usual, method="lower")), _LEAST_USUAL)
+    usual = max(float(np.quantile(state.gram.diagonal, policy.usual, method="lower")), SMALLEST_NORM)
     with np.errstate(over="ignore"):  # an infinite size has no rate, and does not move
         sizes = np.maximum(state.gram.diagonal / (policy.huge * usual), 1.0)
     width = float(np.max(problem.hi - problem.lo))
