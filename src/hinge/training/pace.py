@@ -29,7 +29,7 @@ class Caution:
     checks : float
         What comes after the tolerance is met, as a share of the time left: checks, and samples that object.
     few : int
-        Up to so many machines are looked at one by one; of more, the rate of all tells how long the rest will take.
+        Up to so many machines are looked at one by one; of more, the rate of all tells how long the rest takes.
         A line needs as many looks.
     kept : int
         Looks that are kept.
@@ -176,9 +176,7 @@ class Pace:
             return None
         times = np.array([time for time, _ in self._past])
         left = np.array([left for _, left in self._past])
-        weights = np.minimum(
-            np.diff(times, prepend=times[0]), 0.1 * _USUAL.window * now
-        )  # each stands for its time
+        weights = np.minimum(np.diff(times, prepend=times[0]), 0.1 * _USUAL.window * now)  # by time
         if weights.sum() <= 0:
             return None
         weights /= weights.sum()
