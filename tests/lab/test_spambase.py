@@ -16,10 +16,11 @@ from hinge.lab.registry import PRODUCTION
 
 SLOW = ("hmg-all-rows", "svm-light", "gradient-projection", "decomposition-gradient-projection")
 SLOW += ("decomposition-interior-point", "interior-point", "coordinate-ascent", "projected-gradient", "chunking")
-SLOW += ("decomposition-conjugate",)
+SLOW += ("decomposition-conjugate", "admm", "rate-certifying", "greedy")
+UNFINISHED = "lasvm-one-pass"  # one pass is not meant to reach the tolerance
 FIXED_THRESHOLD = "platt-fixed-threshold"
 TESTED_ELSEWHERE = [algorithm.name for algorithm in PRODUCTION]
-QUICK = [name for name in lab.ALGORITHMS if name not in (*SLOW, FIXED_THRESHOLD, *TESTED_ELSEWHERE)]
+QUICK = [name for name in lab.ALGORITHMS if name not in (*SLOW, FIXED_THRESHOLD, UNFINISHED, *TESTED_ELSEWHERE)]
 KERNEL = Kernel("rbf", gamma=0.005)
 N_PART = 1000
 
@@ -38,8 +39,8 @@ def part(spambase):
     return X[chosen], y[chosen]
 
 
-def certified_dual(name, X, problem):
-    solution = lab.get(name).solve(problem, Gram(X, KERNEL), Settings(time_limit=110))
+def certified_dual(name, X, problem, time_limit=110):
+    solution = lab.get(name).solve(problem, Gram(X, KERNEL), Settings(time_limit=time_limit))
     assert solution.report.status == "converged"
     proof = certificate(problem, Gram(X, KERNEL), solution.beta)
     assert proof.violation <= 1e-3
@@ -52,11 +53,11 @@ def test_all_of_spambase(name, spambase):
     assert certified_dual(name, X, c_svc(y, C=50.0)) == pytest.approx(27_019.14, abs=0.02)
 
 
-@pytest.mark.skipif("HINGE_SLOW" not in os.environ, reason="takes a minute each; HINGE_SLOW=1 runs it")
+@pytest.mark.skipif("HINGE_SLOW" not in os.environ, reason="takes minutes each; HINGE_SLOW=1 runs it")
 @pytest.mark.parametrize("name", SLOW)
 def test_all_of_spambase_slowly(name, spambase):
     X, y = spambase
-    assert certified_dual(name, X, c_svc(y, C=50.0)) == pytest.approx(27_019.14, abs=0.02)
+    assert certified_dual(name, X, c_svc(y, C=50.0), time_limit=1200) == pytest.approx(27_019.14, abs=0.02)
 
 
 @pytest.mark.skipif("HINGE_SLOW" not in os.environ, reason="takes a minute; HINGE_SLOW=1 runs it")

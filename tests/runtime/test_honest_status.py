@@ -115,10 +115,11 @@ def test_sums_and_extremes_of_all_machines_are_reported():
     tasks = [Task(part, c_svc(NOISE[part], C=2.0)) for part in parts]
     machines = Trainer(gram, Settings(sizes=sizes)).train(tasks)
     reports = [machine.solution.report for machine in machines]
-    together = combined_report(machines, gram, 1.0)
+    together = combined_report(machines, gram, 1.0, n_support=123)
     assert [report.largest_set for report in reports][2] == 30  # it fits one set
     assert together.largest_set == max(report.largest_set for report in reports) > 30
     assert together.fewest_active == min(report.fewest_active for report in reports) <= 30
+    assert together.n_support == 123  # of all machines together, which only their caller knows
     assert together.violation == max(report.violation for report in reports)
     assert together.objective == pytest.approx(sum(report.objective for report in reports))
     for machine, task in zip(machines, tasks, strict=True):

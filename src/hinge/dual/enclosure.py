@@ -64,7 +64,7 @@ class Enclosure:
     >>> from hinge.dual.formulations import c_svc
     >>> gram = Gram(np.array([[0.0], [1.0], [2.0], [3.0]]), Kernel("linear"))
     >>> found = enclose(c_svc([-1, -1, 1, 1], C=10.0), gram, np.array([0.0, -2.0, 2.0, 0.0]))
-    >>> found.radius < 1e-6, found.lower.round(6), found.upper.round(6)
+    >>> found.radius < 1e-6, found.lower.round(5), found.upper.round(5)
     (True, array([-3.]), array([-3.]))
     """
 
