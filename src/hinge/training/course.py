@@ -21,7 +21,7 @@ from hinge.runtime.interrupt import Cancelled
 from hinge.settings import Settings
 from hinge.training.formulation import Formulation
 from hinge.training.held_out import held_out_decisions
-from hinge.training.machine import Machine, assemble, combined_report
+from hinge.training.machine import Machine, assemble, combined_report, points_of
 from hinge.training.tasks import Task
 from hinge.training.trainer import Trainer
 
@@ -152,8 +152,7 @@ class Past:
         """Remember a fit."""
         places = fit.formulation.data.places
         betas = [
-            (places[machine.samples], machine.solution.beta.reshape(-1, max(len(machine.samples), 1)))
-            for machine in fit.machines
+            (places[samples], beta.reshape(-1, max(len(samples), 1))) for samples, beta in points_of(fit.machines)
         ]
         return cls(_key_of(fit.formulation, len(betas)), betas)
 

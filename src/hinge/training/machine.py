@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, overload
 
@@ -150,6 +150,16 @@ class Machines(Sequence[Machine]):
     def __setitem__(self, number: int, machine: Machine | None) -> None:
         self._made[number] = machine
 
+    def points(self) -> Iterator[tuple[Index, Vector]]:
+        """Yield the samples and β of every machine, without making those that nobody has asked for."""
+        for number, machine in enumerate(self._made):
+            if machine is None:
+                parts, place = self._batches[self._batch_of[number]][0], int(self._place_of[number])
+                here = parts.part(place)
+                yield parts.layout.samples[here], parts.beta[here]
+            else:
+                yield machine.samples, machine.solution.beta
+
     def _others(self) -> Sequence[int]:
         """Numbers of the machines that are trained one by one."""
         return np.flatnonzero(self._batch_of < 0).tolist() if self._batches else range(len(self))
@@ -286,6 +296,13 @@ def ledger_of(machines: Sequence[Machine]) -> Ledger:
     if isinstance(machines, Machines) and machines.has_batches:
         return machines.ledger()
     return Ledger([machine.solution.report for machine in machines])
+
+
+def points_of(machines: Sequence[Machine]) -> Iterable[tuple[Index, Vector]]:
+    """Return the samples and β of all machines."""
+    if isinstance(machines, Machines):
+        return machines.points()
+    return [(machine.samples, machine.solution.beta) for machine in machines]
 
 
 def combined_report(machines: Sequence[Machine], gram: Gram, seconds: float, n_support: int) -> Report:
