@@ -15,7 +15,7 @@ import numpy as np
 from hinge.arrays import Vector
 from hinge.runtime.interrupt import Cancelled, check, requested
 from hinge.training.formulation import Formulation
-from hinge.training.machine import Machine
+from hinge.training.machine import Machine, points_of
 from hinge.training.probability import folds_by_content
 from hinge.training.tasks import Task
 from hinge.training.trainer import Trainer
@@ -48,7 +48,7 @@ def held_out_decisions(
     data = formulation.data
     rows = trainer.gram.given_matrix if is_given else data.X
     folds = folds_by_content(rows, formulation.strata, data.weights, seed, is_given)
-    results = [np.empty(len(machine.samples)) for machine in machines]
+    results = [np.empty(len(samples)) for samples, _ in points_of(machines)]
     tasks, targets = [], []
     for k, machine in enumerate(machines):
         check()
