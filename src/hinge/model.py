@@ -17,8 +17,8 @@ from hinge.data.storage import DENSE_SHARE_OF_FEW, Reference
 from hinge.data.structure import canonical, compact
 from hinge.kernel.combination import Combination
 from hinge.kernel.kernels import Kernel
-from hinge.kernel.precision import error_in_single
-from hinge.kernel.tiles import Tiles
+from hinge.kernel.precision import ErrorInSingle
+from hinge.kernel.tiles import Panel, Tiles
 from hinge.runtime.interrupt import catching
 from hinge.runtime.memory import default_cache_bytes
 from hinge.runtime.threads import Team, blas_on_one_thread, lazy
@@ -28,6 +28,9 @@ _ERROR_IN_SINGLE = 1e-4
 
 # Decisions that are nearer to zero than so many times their error are made again in double precision.
 _DOUBT = 10.0
+
+# Where more than this share of the rows would be decided again in double, single precision saves no time.
+_MOST_DOUBTFUL = 0.25
 
 # Predictions that take less time, in seconds, are made in double: to justify single would take as long.
 _WORTH_SINGLE = 1e-4
@@ -69,7 +72,7 @@ class Model:
     coefficients: Any
     intercepts: NDArray[np.float64]
 
-    def decide(self, X: Any, threads: int | None = None) -> NDArray[np.float64]:
+    def decide(self, X: Any, threads: int | None = None, signs: bool = False) -> NDArray[np.float64]:
         """Return the decision value of every machine for every row of X, one column a machine.
 
         Parameters
@@ -80,6 +83,9 @@ class Model:
             below a ten-thousandth of the decisions and cannot change a sign; all other data in double.
         threads : int, optional
             Number of threads; by default every core that this process may use.
+        signs : bool
+            Whether only the signs of the decisions are wanted: then all data is evaluated in single precision
+            where that saves time and cannot change a sign.
 
         Returns
         -------
@@ -97,7 +103,7 @@ class Model:
             return np.tile(self.intercepts, (X.shape[0], 1))
         X = canonical(X) if sp.issparse(X) else X
         with np.errstate(over="ignore", invalid="ignore"):
-            sums = self._sums(X, threads)
+            sums = self._sums(X, threads, signs)
         if not np.isfinite(sums).all():
             row = int(np.argmin(np.isfinite(sums).all(axis=1)))
             raise ValueError(
@@ -106,7 +112,7 @@ class Model:
             )
         return sums + self.intercepts
 
-    def _sums(self, X: Any, threads: int | None) -> NDArray[np.float64]:
+    def _sums(self, X: Any, threads: int | None, signs: bool) -> NDArray[np.float64]:
         """Σ coefficient · k(s, x) for every row of X and machine."""
         if self.kernel.is_precomputed:
             sums = np.zeros((X.shape[0], self.coefficients.shape[0]))
@@ -119,18 +125,18 @@ class Model:
         block = max(_MOST_DENSE // X.shape[1], 1) if sp.issparse(X) and X.shape[1] else X.shape[0]
         if X.shape[0] > block and X.nnz > DENSE_SHARE_OF_FEW * X.shape[0] * X.shape[1]:
             parts = range(0, X.shape[0], block)
-            return np.concatenate([self._sums(X[start : start + block], threads) for start in parts])
+            return np.concatenate([self._sums(X[start : start + block], threads, signs) for start in parts])
         vectors, queries = self._reference.beside(X)
-        is_bounded = not sp.issparse(self.coefficients)
-        if X.dtype == np.float32 and is_bounded and self._is_worth_single(vectors, queries):
-            in_single = self._sums_in_single(vectors, queries, threads)
+        may_be_single = X.dtype == np.float32 or (signs and vectors.storage not in self._doubted)
+        if may_be_single and not sp.issparse(self.coefficients) and self._is_worth_single(vectors, queries):
+            in_single = self._sums_in_single(vectors, queries, threads, signs)
             if in_single is not None:
                 return in_single
         return self._visit(vectors, queries, np.dtype(np.float64), threads)
 
     def _is_worth_single(self, vectors: Samples, queries: Samples) -> bool:
         tiles = self._tiles(vectors, np.dtype(np.float64))
-        return tiles.seconds(vectors.n * queries.n) > _WORTH_SINGLE
+        return not tiles.looks_up and tiles.seconds(vectors.n * queries.n) > _WORTH_SINGLE
 
     def _sums_of_called(self, function: RowKernel, X: Collection) -> NDArray[np.float64]:
         vectors = Collection.of(self.support_vectors)
@@ -140,19 +146,21 @@ class Model:
         return sums
 
     def _sums_in_single(
-        self, vectors: Samples, queries: Samples, threads: int | None
+        self, vectors: Samples, queries: Samples, threads: int | None, signs: bool
     ) -> NDArray[np.float64] | None:
         """As `_sums`, where single precision is good enough; None elsewhere."""
-        error = error_in_single(vectors, queries, self.kernel, self.coefficients)
+        error = self._errors(vectors).beside(queries)
         if not np.isfinite(error).all():
             return None
         sums = self._visit(vectors, queries, np.dtype(np.float32), threads)
         decisions = sums + self.intercepts
         # Neither the sums nor what the intercepts leave of them may be of the size of the error.
         largest = np.minimum(np.abs(sums).max(axis=0), np.abs(decisions).max(axis=0))
-        if not (np.isfinite(sums).all() and (error <= _ERROR_IN_SINGLE * largest).all()):
+        if not (np.isfinite(sums).all() and (signs or (error <= _ERROR_IN_SINGLE * largest).all())):
             return None
         near = np.flatnonzero((np.abs(decisions) <= _DOUBT * error).any(axis=1))
+        if len(near) > _MOST_DOUBTFUL * queries.n:
+            self._doubted.add(vectors.storage)
         if len(near):  # the sign of a decision is not left to rounding
             sums[near] = self._visit(vectors, queries.take(near, np.float64), np.dtype(np.float64), threads)
         return sums
@@ -160,22 +168,39 @@ class Model:
     def _visit(
         self, vectors: Samples, queries: Samples, dtype: np.dtype[Any], threads: int | None
     ) -> NDArray[np.float64]:
-        """As `_sums`, with kernel values in ``dtype``: a panel of queries against ranges of support vectors."""
-        sums = np.zeros((queries.n, self.coefficients.shape[0]))
-        tiles, combination = self._tiles(vectors, dtype), self._combination
-        team = Team(threads)
+        """As `_sums`, with kernel values in ``dtype``: panels of queries against ranges of support vectors.
 
-        def decide(start: int, stop: int) -> None:
-            panel = tiles.panel(np.arange(start, stop), queries)
-            width = max(tiles.width, tiles.height * tiles.width // (stop - start))
-            for first in range(0, vectors.n, width):
+        Threads share the queries, or the support vectors where queries are no more than a panel.
+        """
+        tiles, combination, team = self._tiles(vectors, dtype), self._combination, Team(threads)
+        n_machines = self.coefficients.shape[0]
+
+        def add(panel: Panel, start: int, stop: int, sums: NDArray[np.float64]) -> None:
+            width = max(tiles.width, tiles.height * tiles.width // len(sums))
+            for first in range(start, stop, width):
                 team.check()
-                tile = tiles.values(panel, first, min(first + width, vectors.n))
+                tile = tiles.values(panel, first, min(first + width, stop))
                 with np.errstate(over="ignore", invalid="ignore"):  # `decide` of all looks at the sums
-                    combination.add(tile, first, sums[start:stop])
+                    combination.add(tile, first, sums)
 
         seconds = tiles.seconds(vectors.n * queries.n) + combination.seconds(queries.n)
         with catching(), blas_on_one_thread():
+            if queries.n <= tiles.height:
+                panel = tiles.panel(np.arange(queries.n), queries)
+                parts: dict[int, NDArray[np.float64]] = {}
+
+                def add_part(start: int, stop: int) -> None:
+                    parts[start] = np.zeros((queries.n, n_machines))
+                    add(panel, start, stop, parts[start])
+
+                team.share(vectors.n, team.block(vectors.n, seconds), add_part, seconds)
+                return np.add.reduce([parts[start] for start in sorted(parts)])
+            sums = np.zeros((queries.n, n_machines))
+            tiles.panel(np.arange(1), queries)  # what is made of all queries is made once, not by every thread
+
+            def decide(start: int, stop: int) -> None:
+                add(tiles.panel(np.arange(start, stop), queries), 0, vectors.n, sums[start:stop])
+
             team.share(queries.n, tiles.height, decide, seconds)
         return sums
 
@@ -186,6 +211,13 @@ class Model:
             self._kept_tiles[dtype] = tiles
         return tiles
 
+    def _errors(self, vectors: Samples) -> ErrorInSingle:
+        errors = self._kept_errors.get(vectors.storage)
+        if errors is None or errors.vectors is not vectors:
+            errors = ErrorInSingle(vectors, self.kernel, self.coefficients)
+            self._kept_errors[vectors.storage] = errors
+        return errors
+
     # What depends on the model alone is made at its first use and kept; copies and files are without it.
 
     @lazy
@@ -195,6 +227,15 @@ class Model:
     @lazy
     def _combination(self) -> Combination:
         return Combination(self.coefficients)
+
+    @lazy
+    def _doubted(self) -> set[str]:
+        """Storages of the support vectors in which single precision leaves too many signs open."""
+        return set()
+
+    @lazy
+    def _kept_errors(self) -> dict[str, ErrorInSingle]:
+        return {}
 
     @lazy
     def _kept_tiles(self) -> dict[np.dtype[Any], Tiles]:

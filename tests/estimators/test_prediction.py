@@ -123,6 +123,44 @@ def test_ordinary_float32_data_stays_in_single_precision(monkeypatch):
     assert used == [("float64", 300)]
 
 
+@pytest.mark.parametrize("form", ["dense", "csr"])
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+@pytest.mark.parametrize("C", [1.0, 1e6])
+def test_labels_are_signs_of_decisions_however_close_to_zero(form, kernel, C, monkeypatch):
+    """Labels are found in single precision; samples a rounding away from the boundary are not left to that."""
+    X, y = data(200, n=400, share=0.1)
+    machine = SVC(kernel=kernel, C=C).fit(FORMS[form](X), y)
+    decisions = machine.decision_function(FORMS[form](X))
+    low, high = X[np.argmin(decisions)], X[np.argmax(decisions)]
+    depth = np.arange(2, 42, 2)
+    start, stop = np.zeros(len(depth)), np.ones(len(depth))
+    for halving in range(
+        depth.max()
+    ):  # where the line between the two crosses the boundary, more and more closely
+        middle = (start + stop) / 2
+        below = machine.decision_function(FORMS[form](low + middle[:, None] * (high - low))) < 0
+        start = np.where(below & (halving < depth), middle, start)
+        stop = np.where(~below & (halving < depth), middle, stop)
+    line = FORMS[form](np.concatenate([low + place[:, None] * (high - low) for place in (start, stop)]))
+    expected = machine.decision_function(line) > 0
+    kinds = []
+    visit = model_module.Model._visit
+    monkeypatch.setattr(model_module.Model, "_visit", lambda *args: kinds.append(args[3].name) or visit(*args))
+    np.testing.assert_array_equal(machine.predict(line), expected.astype(int))
+    assert kinds == ["float32", "float64"]
+
+
+def test_few_queries_are_decided_as_among_many():
+    """Threads share the support vectors where queries are few; their number changes no bit."""
+    X, y = data(30, n=3000)
+    model = SVC(C=10).fit(X, y)._model
+    together = model.decide(X[:1000])
+    for few in (1, 7, 100):
+        alone = model.decide(X[:few], threads=1)
+        np.testing.assert_array_equal(model.decide(X[:few], threads=3), alone)
+        np.testing.assert_allclose(alone, together[:few], rtol=0, atol=1e-12 * np.abs(together).max())
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_samples_on_the_boundary_are_inliers_in_every_form(form):
     X, _ = data(4, n=300)

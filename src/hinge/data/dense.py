@@ -11,6 +11,7 @@ from hinge.arrays import FeatureRows, Floats, Index
 from hinge.data import products
 from hinge.data.layout import LAYOUT
 from hinge.data.samples import KINDS, FeatureSamples, Statistic
+from hinge.runtime.threads import lazy
 
 
 class DenseSamples(FeatureSamples):
@@ -18,10 +19,16 @@ class DenseSamples(FeatureSamples):
 
     Single-precision work runs on a float32 copy; double precision reads the original. Centring subtracts
     ``center`` from every row on the way, which leaves distances alone and keeps products small.
+
+    Attributes
+    ----------
+    keeps_double : bool
+        Whether rows seen from the centre are kept in double precision too, because they will be compared often.
     """
 
     storage = "dense"
     is_dense = True
+    keeps_double = False
 
     def __init__(self, rows: Floats, center: NDArray[np.float64] | None = None) -> None:
         super().__init__()
@@ -124,7 +131,13 @@ class DenseSamples(FeatureSamples):
     def _range(self, start: int, stop: int, dtype: Any) -> Floats:
         if dtype == np.float32:
             return self._in_single()[start:stop]
+        if self.keeps_double and self.center is not None:
+            return self._in_double[start:stop]
         return self._shifted(self.rows[start:stop], dtype)
+
+    @lazy
+    def _in_double(self) -> Floats:
+        return self._shifted(self.rows, np.float64)
 
     def _shifted(self, rows: Floats, dtype: Any) -> Floats:
         if self.center is None:

@@ -149,6 +149,7 @@ class _Forms:
             return self._bits, bits
         if self._sparse is not None and _is_mostly_zero(others):
             return self._sparse, SparseSamples.of(others)
+        self._dense.keeps_double = True
         return self._dense, DenseSamples(_as_array(others), self._dense.center)
 
     @lazy

@@ -261,12 +261,12 @@ class KernelMachine(StandIn, KernelExchange, Certified, Trainable):
 
     # ------------------------------------------------------------------ predicting
 
-    def _decide(self, X: Any) -> Vector:
-        """Check X and return the decision values of all machines."""
+    def _decide(self, X: Any, signs: bool = False) -> Vector:
+        """Check X and return the decision values of all machines, or anything with their ``signs``."""
         if self._known is not None and X is self._known[0]:
             return self._known[1].copy()
         self._check_fitted()
-        return self._model.decide(self._queries(X), threads=thread_count(self.n_jobs))
+        return self._model.decide(self._queries(X), thread_count(self.n_jobs), signs)
 
     def _queries(self, X: Any) -> Any:
         """Check and convert samples that are to be decided."""

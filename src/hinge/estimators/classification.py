@@ -115,7 +115,8 @@ class KernelClassifier(ClassifierMixin, CertifiedLabels, KernelMachine):  # type
         self._check_fitted()
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
-        return self._answers(self._decide(X))
+        pairs_vote = len(self.classes_) == 2 or not (self.multi_class == "ovr" or self.break_ties)
+        return self._answers(self._decide(X, signs=pairs_vote and not self._calibrates))
 
     def _answers(self, decisions: Vector) -> NDArray[Any]:
         n_classes = len(self.classes_)

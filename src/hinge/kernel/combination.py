@@ -69,7 +69,7 @@ class Combination:
     def add(self, tile: Floats, start: int, sums: NDArray[np.float64]) -> None:
         """Add to ``sums`` what rows of kernel values with the support vectors from ``start`` on contribute.
 
-        In single precision no more values are added up than `precision.error_in_single` counts on.
+        In single precision no more values are added up than `precision.ErrorInSingle` counts on.
         """
         if self._sparse is not None:
             indptr, machines, values = self._sparse

@@ -17,6 +17,7 @@ from hinge.data.cancellation import cancels_in_single, comparison_of, rounding_t
 from hinge.data.layout import LAYOUT
 from hinge.data.samples import Samples, Statistic
 from hinge.kernel.kernels import Kernel
+from hinge.runtime.threads import lazy
 
 # Between these two, products and squares of what float32 holds neither overflow nor lose digits.
 _SMALLEST_IN_SINGLE, _LARGEST_IN_SINGLE = 1e-25, 1e30
@@ -77,36 +78,55 @@ def _by_values(diagonal: NDArray[np.float64]) -> Any:
 # ---------------------------------------------------------------------- prediction
 
 
-def error_in_single(
-    vectors: Samples, queries: Samples, kernel: Kernel, coefficients: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Estimate how far single precision takes each machine's Σ coefficient · k(s, x) from its true value.
+class ErrorInSingle:
+    """How far single precision takes each machine's Σ coefficient · k(s, x) from its true value.
 
     Errors of different kernel values have nothing to do with each other: they add up like random numbers.
 
-    Returns
-    -------
-    array
-        An error for each line of ``coefficients``; infinite where numbers on the way do not fit float32.
+    Parameters
+    ----------
+    vectors : Samples
+        The support vectors s.
+    kernel : Kernel
+        The kernel.
+    coefficients : array of shape (n_machines, n_support)
+        A line for each machine.
     """
-    norms = _norms(vectors, np.float64)
-    furthest = float(np.sqrt(queries.largest_norm))
-    values, terms = np.ones(vectors.n), rounding_terms(vectors, kernel)
-    if not kernel.decays:
-        with np.errstate(over="ignore"):
-            values, terms = kernel.reach(np.sqrt(norms) * furthest)
-    sizes = np.abs(coefficients).max(axis=1, initial=0.0)
-    largest_norm = max(float(norms.max(initial=0.0)), furthest**2)
-    fits = _fits_single(vectors, kernel, largest_norm, max(float(values.max(initial=0.0)), float(terms.max())))
-    if not (fits and all(_holds(size) for size in sizes)):
-        return np.full(len(coefficients), np.inf)
-    # A sum over many features rounds often, and for all samples in the same place.
-    each = np.abs(coefficients) * (roundings(vectors) * terms + _OTHER_ROUNDINGS * values)
-    # Sums of a tile round as they grow, and all of its terms may have one sign; tiles are added up in double.
-    strips = np.arange(0, vectors.n, LAYOUT.flat_tile[0])
-    tiles = np.add.reduceat(np.abs(coefficients) * values, strips, axis=1)
-    total = (each**2).sum(axis=1) + (tiles**2).sum(axis=1)
-    return np.asarray(np.sqrt(total) * np.finfo(np.float32).eps / 2)
+
+    def __init__(self, vectors: Samples, kernel: Kernel, coefficients: NDArray[np.float64]) -> None:
+        self.vectors, self._kernel, self._coefficients = vectors, kernel, coefficients
+        self._norms = _norms(vectors, np.float64)
+        self._largest_norm = float(self._norms.max(initial=0.0))
+        self._holds_coefficients = all(_holds(size) for size in np.abs(coefficients).max(axis=1, initial=0.0))
+
+    def beside(self, queries: Samples) -> NDArray[np.float64]:
+        """Return an error for each machine; infinite where numbers on the way do not fit float32."""
+        furthest = float(np.sqrt(queries.largest_norm))
+        errors, largest_value = self._of_any if self._kernel.decays else self._up_to(furthest)
+        largest_norm = max(self._largest_norm, furthest**2)
+        fits = _fits_single(self.vectors, self._kernel, largest_norm, largest_value)
+        return errors if fits and self._holds_coefficients else np.full(len(errors), np.inf)
+
+    @lazy
+    def _of_any(self) -> tuple[NDArray[np.float64], float]:
+        """Errors of a kernel whose values are no larger for samples that are further away."""
+        return self._up_to(0.0)
+
+    def _up_to(self, furthest: float) -> tuple[NDArray[np.float64], float]:
+        """Return the errors for samples up to this far from zero, and the largest number on the way."""
+        vectors, kernel, sizes = self.vectors, self._kernel, np.abs(self._coefficients)
+        values, terms = np.ones(vectors.n), rounding_terms(vectors, kernel)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not kernel.decays:
+                values, terms = kernel.reach(np.sqrt(self._norms) * furthest)
+            # A sum over many features rounds often, and for all samples in the same place.
+            each = roundings(vectors) * terms + _OTHER_ROUNDINGS * values
+            # Sums of a tile round as they grow, and its terms may have one sign; tiles are added up in double.
+            strips = np.arange(0, vectors.n, LAYOUT.flat_tile[0])
+            tiles = np.add.reduceat(sizes * values, strips, axis=1)
+            total = sizes**2 @ each**2 + (tiles**2).sum(axis=1)
+            errors = np.asarray(np.sqrt(total) * np.finfo(np.float32).eps / 2)
+        return errors, max(float(values.max(initial=0.0)), float(terms.max()))
 
 
 # ---------------------------------------------------------------------- what rounding does

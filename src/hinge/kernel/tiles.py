@@ -89,6 +89,11 @@ class Tiles:
         elif kernel.by_differences is not None and samples.has_few_features:
             self._features = samples.features(self.dtype)
 
+    @property
+    def looks_up(self) -> bool:
+        """Whether values come from a table, which takes as long in any precision."""
+        return self._table is not None
+
     def seconds(self, n_values: int) -> float:
         """Guess how long one thread computes this many values: enough to tell little work from much."""
         of_function = 1 + self.samples.cost / MULTIPLY_ADDS_PER_KERNEL_FUNCTION

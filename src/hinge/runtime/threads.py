@@ -252,6 +252,14 @@ class Team:
             if failure is not None:
                 raise failure
 
+    @staticmethod
+    def block(length: int, seconds: float) -> int:
+        """Return the length of blocks for `share` where they have none of their own: one block of little work.
+
+        ``seconds`` is the same guess as there; blocks are the same for every number of threads.
+        """
+        return length if seconds <= _WORTH_A_HELPER else -(-length // EVEN)
+
     def check(self) -> None:
         """Raise `Cancelled` if the team was told to stop; long work asks now and then."""
         if self.cancelled():
