@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -56,18 +57,26 @@ class BitSamples(Samples):
     def take(self, index: Index, dtype: Any) -> BitSamples:
         return BitSamples(np.take(self.words, index, axis=1), self.n_features)
 
+    def joined(self, others: Sequence[BitSamples]) -> BitSamples:
+        words = [self.words, *(other.words for other in others)]
+        return BitSamples(np.concatenate(words, axis=1), self.n_features)
 
-def packed(rows: Any) -> BitSamples | None:
-    """Return the rows of an array or a CSR matrix in packed bits, if all values are 0 or 1 and it is worth it."""
-    return _packed_sparse(rows) if sp.issparse(rows) else _packed_dense(rows)
+
+def packed(rows: Any, always: bool = False) -> BitSamples | None:
+    """Return the rows of an array or a CSR matrix in packed bits, if all values are 0 or 1 and it is worth it.
+
+    ``always``: whether it is, is known.
+    """
+    return _packed_sparse(rows, always) if sp.issparse(rows) else _packed_dense(rows, always)
 
 
-def _worth_packing(n_features: int, nonzeros_per_row: float) -> bool:
+def worth_packing(n_features: int, nonzeros_per_row: float) -> bool:
+    """Whether rows of 0 and 1 with so many ones are compared faster when they are packed."""
     words = -(-n_features // 64)
     return words <= max(_ALWAYS_PACK_WORDS, nonzeros_per_row)
 
 
-def _packed_dense(rows: Floats) -> BitSamples | None:
+def _packed_dense(rows: Floats, always: bool) -> BitSamples | None:
     n, n_features = rows.shape
     if n_features == 0 or n == 0:
         return None
@@ -84,14 +93,14 @@ def _packed_dense(rows: Floats) -> BitSamples | None:
         n_ones += int(np.count_nonzero(ones))
         words = np.packbits(ones, axis=1, bitorder="little")
         padded[start : start + LAYOUT.read_rows, : words.shape[1]] = words
-    if not _worth_packing(n_features, n_ones / n):
+    if not (always or worth_packing(n_features, n_ones / n)):
         return None
     return BitSamples(np.ascontiguousarray(padded.view("<u8").T.astype(np.uint64, copy=False)), n_features)
 
 
-def _packed_sparse(matrix: Any) -> BitSamples | None:
+def _packed_sparse(matrix: Any, always: bool) -> BitSamples | None:
     n, n_features = matrix.shape
-    if n_features == 0 or n == 0 or not _worth_packing(n_features, matrix.nnz / n):
+    if n_features == 0 or n == 0 or not (always or worth_packing(n_features, matrix.nnz / n)):
         return None
     if not np.isin(matrix.data, (0, 1)).all():
         return None

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hinge.arrays import Floats
 from hinge.data.layout import LAYOUT
+from hinge.data.sharded import ShardedRows
 from hinge.runtime.jit import compiled_exactly
 
 Fingerprints = NDArray[np.uint64]
@@ -31,6 +32,8 @@ def fingerprints(X: Any, seed: int) -> Fingerprints:
     >>> bool((fingerprints(rows, 1) == fingerprints(sp.csr_array(rows.astype(np.float32)), 1)).all())
     True
     """
+    if isinstance(X, ShardedRows):
+        return np.asarray(X.per_row("fingerprints", seed))
     result = np.empty(X.shape[0], np.uint64)
     for start in range(0, X.shape[0], LAYOUT.read_rows):
         part = slice(start, start + LAYOUT.read_rows)
@@ -73,6 +76,31 @@ def _mixed(K: Floats, scale: NDArray[np.float64], colours: Fingerprints, counts:
         relative = np.where(np.isfinite(relative), relative, np.sign(K[part])) + 0.0  # -0.0 is 0.0
         _mix_lines(relative.view(np.uint64), colours, counts, result[part])
     return result
+
+
+def extremes(X: Any) -> tuple[float, float, int]:
+    """Return the smallest and the largest value that rows store, and how many they store."""
+    if isinstance(X, ShardedRows):
+        found = [answer for answer in X.contents("extremes") if answer[2]]
+        if not found:
+            return 0.0, 0.0, 0
+        least, most, counts = zip(*found, strict=True)
+        return min(least), max(most), sum(counts)
+    values = X.data if sp.issparse(X) else X
+    return (float(values.min()), float(values.max()), values.size) if values.size else (0.0, 0.0, 0)
+
+
+def moments(X: Any, scale: float, center: float, power: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return sums and counts of `row_moments` for rows in whatever form."""
+    if isinstance(X, ShardedRows):
+        sums, counts = X.per_row("moments", scale, center, power)
+        return sums, counts
+    sums, counts = np.empty(X.shape[0]), np.empty(X.shape[0])
+    values, indptr = X, np.empty(0, np.int64)
+    if sp.issparse(X):
+        values, indptr = X.data, X.indptr.astype(np.int64, copy=False)
+    row_moments(values, indptr, scale, center, power, sums, counts)
+    return sums, counts
 
 
 @compiled_exactly

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,9 @@ class DenseSamples(FeatureSamples):
         if dtype == np.float64:  # as they were given, so that they can be compared exactly
             return DenseSamples(self.rows[index].astype(np.float64, copy=False), self.center)
         return DenseSamples(self.panel(index, dtype))
+
+    def joined(self, others: Sequence[DenseSamples]) -> DenseSamples:
+        return DenseSamples(np.concatenate([self.rows, *(other.rows for other in others)]), self.center)
 
     def exact_rows(self) -> FeatureRows:
         return FeatureRows(np.empty(0, np.int64), np.empty(0, np.int32), self.rows)

@@ -35,6 +35,15 @@ class Layout:
         Values that a panel of sparse samples has at most if that can be helped: the second-level cache again.
     batch_bytes : int
         Bytes of panels that are laid out before threads begin with them.
+    few_samples : int
+        Up to so many samples in shards are copied to whoever works on them: their kernel values take less time
+        than a question.
+    kept_near : int
+        Copies that are kept of samples in shards, in such numbers: what working sets of some rounds have in
+        common.
+    values_at_once : int
+        Kernel values that a shard is asked for at a time, a second or two's worth: so long may it be busy with
+        what nobody wants any more.
     read_rows : int
         Rows converted at once while data is read, so that no second full copy ever exists.
     """
@@ -49,6 +58,9 @@ class Layout:
     sparse_rows: int = 192
     sparse_values: int = 1 << 20
     batch_bytes: int = 1 << 25
+    few_samples: int = 4096
+    kept_near: int = 4
+    values_at_once: int = 1_000_000_000
     read_rows: int = 4096
 
 

@@ -8,7 +8,7 @@ columns. Comparisons are dot products, except for kernels built on sums of diffe
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol, Self
 
 import numpy as np
@@ -76,6 +76,8 @@ class Samples(ABC):
         Whether distances are whole numbers, so that `look_up` finds their kernel values in a table.
     runs_on_one_thread : bool
         Whether comparisons call Python code of the user.
+    is_apart : bool
+        Whether they lie in shards, which are asked for copies of some (`take`) and for images of all.
     takes_symmetric_part : bool
         Whether values turned out not to be symmetric: those from before have to be computed again.
     """
@@ -92,6 +94,7 @@ class Samples(ABC):
     has_few_features = False
     counts_differences = False
     runs_on_one_thread = False
+    is_apart = False
 
     def __init__(self) -> None:
         self._norms: dict[Any, Floats] = {}
@@ -139,6 +142,27 @@ class Samples(ABC):
     @abstractmethod
     def take(self, index: Index, dtype: Any) -> Self:
         """Copy the samples ``index`` into a storage of their own, for comparisons in ``dtype``."""
+
+    def view(self, index: Index, dtype: Any) -> Samples:
+        """Return the samples ``index`` to be worked on: a copy, unless they lie apart."""
+        return self.take(index, dtype)
+
+    def joined(self, others: Sequence[Self]) -> Self:
+        """Return these samples followed by others that are stored alike."""
+        raise NotImplementedError(f"{self.storage} samples are in one place")
+
+    def image(
+        self,
+        question: str,
+        function: tuple[Any, ...],
+        support: Index,
+        factors: NDArray[np.float64],
+        rows: Index | None,
+        dtype: Any,
+        cancelled: Callable[[], bool],
+    ) -> Any:
+        """Return sums over the samples ``support``, where samples lie apart: see `ShardedSamples`."""
+        raise NotImplementedError(f"{self.storage} samples are here")
 
     @property
     def feature_samples(self) -> FeatureSamples | None:

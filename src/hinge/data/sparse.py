@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -141,3 +142,12 @@ class SparseSamples(FeatureSamples):
         taken = SparseSamples(*rows, self.n_features)
         taken.is_far_from_zero = self.is_far_from_zero
         return taken
+
+    def joined(self, others: Sequence[SparseSamples]) -> SparseSamples:
+        parts = [part.exact_rows() for part in (self, *others)]
+        lengths = np.concatenate([np.diff(part.indptr) for part in parts])
+        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        indices, values = (np.concatenate([part[k] for part in parts]) for k in (1, 2))
+        together = SparseSamples(indptr, indices, values, self.n_features)
+        together.is_far_from_zero = self.is_far_from_zero
+        return together

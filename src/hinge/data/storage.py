@@ -15,13 +15,14 @@ import scipy.sparse as sp
 
 from hinge.arrays import Floats
 from hinge.data import products
-from hinge.data.bits import packed
+from hinge.data.bits import packed, worth_packing
 from hinge.data.cancellation import cancels_in_double, cancels_in_single, comparison_of
 from hinge.data.collection import Collection
 from hinge.data.dense import DenseSamples
 from hinge.data.given import CalledKernel, GivenGram, RowKernel, symmetric
 from hinge.data.layout import LAYOUT
 from hinge.data.samples import Demands, Samples
+from hinge.data.sharded import Form, ShardedRows, ShardedSamples
 from hinge.data.sparse import SparseSamples
 from hinge.data.structure import canonical, compact
 from hinge.runtime.threads import lazy
@@ -59,6 +60,10 @@ def store(X: Any, kernel: Demands, budget: int | None = None) -> Samples:
     if kernel.is_precomputed:
         return _given_gram(X)
     rows: Any
+    if isinstance(X, ShardedRows):
+        samples = _ShardedForms(X, kernel).alone()
+        _check(samples, kernel)
+        return samples
     if callable(kernel.name):
         return _called(Collection.of(X), RowKernel.of(kernel.name), budget)
     if sp.issparse(X):
@@ -155,30 +160,79 @@ class _Forms:
     @lazy
     def _bits(self) -> Samples | None:
         # A weight vector needs the features themselves.
-        return None if self._kernel.is_linear else packed(self._rows)
+        return None if self._kernel.is_linear else self._as_bits()
 
     @lazy
-    def _sparse(self) -> SparseSamples | None:
-        rows, kernel = self._rows, self._kernel
+    def _sparse(self) -> Any:
+        kernel = self._kernel
         if kernel.is_linear:
-            return SparseSamples.of(rows) if sp.issparse(rows) else None
-        if not _is_mostly_zero(rows):
+            return self._as_sparse(False) if self._is_sparse else None
+        most = _most_nonzeros(self._rows.shape[1], self._is_sparse)
+        if most < 0 or self._share > most:
             return None
-        sparse = SparseSamples.of(rows)
-        is_very_sparse = sp.issparse(rows) and rows.nnz <= DENSE_SHARE_OF_FEW * rows.shape[0] * rows.shape[1]
+        sparse = self._as_sparse(False)
+        is_very_sparse = self._is_sparse and self._share <= DENSE_SHARE_OF_FEW
         if not is_very_sparse and cancels_in_single(sparse, kernel):
             return None
-        sparse.is_far_from_zero = cancels_in_double(sparse, kernel)
-        return sparse
+        return self._as_sparse(True) if cancels_in_double(sparse, kernel) else sparse
 
     @lazy
-    def _dense(self) -> DenseSamples:
-        kernel, dense = self._kernel, DenseSamples(_as_array(self._rows))
+    def _dense(self) -> Any:
+        kernel, dense = self._kernel, self._as_dense()
         if kernel.by_differences is None:
             return dense
         centered = dense.centered()
         # Differences need no centre; moving to it would round.
         return centered if comparison_of(centered, kernel) == kernel.statistic else dense
+
+    @property
+    def _is_sparse(self) -> bool:
+        return sp.issparse(self._rows)
+
+    @property
+    def _share(self) -> float:
+        return _share_of_nonzeros(self._rows)
+
+    def _as_bits(self) -> Samples | None:
+        return packed(self._rows)
+
+    def _as_sparse(self, is_far_from_zero: bool) -> Any:
+        sparse = SparseSamples.of(self._rows)
+        sparse.is_far_from_zero = is_far_from_zero
+        return sparse
+
+    def _as_dense(self) -> Any:
+        return DenseSamples(_as_array(self._rows))
+
+
+class _ShardedForms(_Forms):
+    """The same of rows in shards, by what these say of theirs."""
+
+    @lazy
+    def _facts(self) -> list[Any]:
+        return self._rows.contents("facts")
+
+    @property
+    def _is_sparse(self) -> bool:
+        return bool(self._rows.shards.is_sparse)
+
+    @property
+    def _share(self) -> float:
+        return sum(facts.n_nonzeros for facts in self._facts) / max(self._rows.shape[0] * self._rows.shape[1], 1)
+
+    def _as_bits(self) -> Samples | None:
+        n_features = self._rows.shape[1]
+        is_worth = n_features > 0 and worth_packing(n_features, self._share * n_features)
+        return self._in("bits") if is_worth and all(facts.is_binary for facts in self._facts) else None
+
+    def _as_sparse(self, is_far_from_zero: bool) -> Any:
+        return self._in("sparse", is_far_from_zero)
+
+    def _as_dense(self) -> Any:
+        return self._in("dense")
+
+    def _in(self, kind: str, is_far_from_zero: bool = False) -> ShardedSamples:
+        return ShardedSamples(self._rows, Form(kind, None, is_far_from_zero))
 
 
 def _check(samples: Samples, kernel: Demands) -> None:
@@ -193,13 +247,22 @@ def _as_array(rows: Any) -> Floats:
 
 def _is_mostly_zero(part: Any) -> bool:
     """Whether rows are better stored without their zeros."""
-    n, n_features = part.shape
-    share = _DENSE_SHARE if n_features >= LAYOUT.many_features else DENSE_SHARE_OF_FEW
+    most = _most_nonzeros(part.shape[1], sp.issparse(part))
+    return most > 0 and _share_of_nonzeros(part) <= most
+
+
+def _most_nonzeros(n_features: int, is_sparse: bool) -> float:
+    """Share of non-zeros up to which rows are better stored without their zeros; below zero where they are not."""
+    if n_features >= LAYOUT.many_features:
+        return _DENSE_SHARE
+    return DENSE_SHARE_OF_FEW if is_sparse else -1.0
+
+
+def _share_of_nonzeros(part: Any) -> float:
+    n_entries = max(part.shape[0] * part.shape[1], 1)
     if sp.issparse(part):
-        return bool(part.nnz <= share * n * n_features)
-    if n_features < LAYOUT.many_features:
-        return False
-    return products.count_nonzeros(part, np.zeros(n + 1, np.int64)) <= share * n * n_features
+        return float(part.nnz / n_entries)
+    return products.count_nonzeros(part, np.zeros(part.shape[0] + 1, np.int64)) / n_entries
 
 
 def _called(samples: Collection, function: RowKernel, budget: int | None) -> Samples:

@@ -6,12 +6,11 @@ import warnings
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
 from hinge.arrays import Vector
-from hinge.data.contents import row_moments
+from hinge.data.contents import extremes, moments
 from hinge.runtime.threads import available_threads
 from hinge.training.data import TrainingData
 
@@ -99,11 +98,10 @@ def resolve_gamma(gamma: str | float, X: Any, weights: Vector) -> float:
         return float(gamma)
     if gamma == "auto":
         return 1.0 / int(X.shape[1])
-    values = X.data if sp.issparse(X) else X
-    least, most = (float(values.min()), float(values.max())) if values.size else (0.0, 0.0)
+    least, most, n_stored = extremes(X)
     scale = _comfortable_scale(max(abs(least), abs(most)))
     # Of equal values it is zero exactly, whatever rounding makes of their mean.
-    is_constant = least == most and not sp.issparse(X)
+    is_constant = least == most and n_stored == X.shape[0] * X.shape[1]
     variance = 0.0 if is_constant else _variance(X, weights, scale)
     if variance == 0:
         return 1.0
@@ -128,14 +126,10 @@ def _variance(X: Any, weights: Vector, scale: float) -> float:
 
     Entries are added in the order of the features, zeros by their number: the form of X makes no difference.
     """
-    sums, stored = np.empty(X.shape[0]), np.empty(X.shape[0])
-    values, indptr = X, np.empty(0, np.int64)
-    if sp.issparse(X):
-        values, indptr = X.data, X.indptr.astype(np.int64, copy=False)
     total = float(weights.sum()) * int(X.shape[1])
-    row_moments(values, indptr, scale, 0.0, 1, sums, stored)
+    sums, _ = moments(X, scale, 0.0, 1)
     mean = float(weights @ sums) / total
-    row_moments(values, indptr, scale, mean, 2, sums, stored)
+    sums, stored = moments(X, scale, mean, 2)
     zeros = float(weights @ (X.shape[1] - stored))
     return (float(weights @ sums) + zeros * mean**2) / total
 

@@ -18,7 +18,6 @@ from hinge.data.given import GivenGram
 from hinge.data.storage import store
 from hinge.kernel.cache import RowCache
 from hinge.kernel.factor import features_of
-from hinge.kernel.image import image
 from hinge.kernel.kernels import Kernel
 from hinge.kernel.precision import choose_precision
 from hinge.kernel.rows import Counts, Rows
@@ -124,7 +123,7 @@ class Gram:
         self.storage, self.cost = source.samples.storage, source.samples.cost
         self.is_positive = source.kernel.is_positive
         self.through_weights = source.features is not None
-        self.is_cheap = self.cost <= MULTIPLY_ADDS_PER_KEPT_VALUE
+        self.is_cheap = source.samples.is_apart or self.cost <= MULTIPLY_ADDS_PER_KEPT_VALUE
         self._origin = origin
         self.__dict__.pop("_tiles", None)  # of the Gram matrix that this one is a copy of
         self._rows: Rows | None = None
@@ -278,7 +277,7 @@ class Gram:
             support = np.flatnonzero(coefficients)
             everywhere = self._image(support, coefficients[support])
             return everywhere if rows is None else everywhere[rows]
-        values, n_computed = image(self.source, coefficients, rows, dtype, self.team)
+        values, n_computed = self.source.image(coefficients, rows, dtype, self.team)
         self.counts.add(evaluations=n_computed)
         return values
 
@@ -432,7 +431,13 @@ class Gram:
     # ------------------------------------------------------------------ tiles
 
     def _image(self, index: Index, step: Vector) -> Vector:
-        """K[:, index] @ step, by the weight vector or by rows."""
+        """K[:, index] @ step, by the weight vector, by whoever holds the samples, or by rows."""
+        if self.source.samples.is_apart:
+            everywhere = np.zeros(self.n)
+            everywhere[index] = step
+            values, n_computed = self.source.image(everywhere, None, self.dtype, self.team)
+            self.counts.add(evaluations=n_computed)
+            return values
         return self.weights.image(index, step) if self.through_weights else self._kept_rows.image(index, step)
 
     def _fill_square(self, index: Index, values: Floats) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from hinge.arrays import Floats, Index, Vector
-from hinge.kernel.source import Source
+from hinge.data.samples import Samples
 from hinge.kernel.tiles import Tiles
 from hinge.runtime.threads import EVEN, Team, blas_on_one_thread
 
@@ -16,7 +16,18 @@ from hinge.runtime.threads import EVEN, Team, blas_on_one_thread
 _SYMMETRIC_SHARE = 0.3
 
 
-def image(source: Source, coefficients: Vector, rows: Index | None, dtype: Any, team: Team) -> tuple[Vector, int]:
+class Comparing(Protocol):
+    """Samples and tiles of their kernel values, as `hinge.kernel.source.Source` has them."""
+
+    samples: Samples
+
+    def tiles(self, dtype: Any, index: Index | None = None) -> Tiles:
+        """Return tiles whose columns are all samples, or those in ``index``."""
+
+
+def image(
+    source: Comparing, coefficients: Vector, rows: Index | None, dtype: Any, team: Team
+) -> tuple[Vector, int]:
     """Return ``K[rows] @ coefficients``, from kernel values in ``dtype``, and how many of these were computed."""
     support = np.flatnonzero(coefficients)
     factors = coefficients[support].astype(dtype)

@@ -13,6 +13,7 @@ import numpy as np
 
 from hinge.arrays import Floats, Index, Vector
 from hinge.data.samples import FeatureSamples, Samples, Statistic
+from hinge.kernel.image import image
 from hinge.kernel.kernels import Kernel
 from hinge.kernel.rounding import UNIT, operations_of, rounding_of_decaying_image, rounding_of_image, sizes_of
 from hinge.kernel.sharp import Pairs, seconds_of, sharp_image, sharp_projection, sharp_weights
@@ -58,21 +59,42 @@ class Source:
         return float(np.abs(self.diagonal).max())
 
     def take(self, index: Index, dtype: Any) -> Source:
-        """Copy the samples ``index``, to be compared in ``dtype``."""
-        return Source(self.samples.take(index, dtype), self.kernel, self.statistic, self.diagonal[index])
+        """Return the samples ``index``, to be compared in ``dtype``: copies, unless they lie apart."""
+        return Source(self.samples.view(index, dtype), self.kernel, self.statistic, self.diagonal[index])
 
     def tiles(self, dtype: Any, index: Index | None = None) -> Tiles:
         """Return tiles of kernel values whose columns are all samples, or those in ``index``."""
-        samples = self.samples if index is None else self.samples.take(index, dtype)
+        samples = self.samples
+        if index is None and samples.is_apart:
+            index = np.arange(samples.n)
+        if index is not None:
+            samples = samples.take(index, dtype)
         return Tiles(samples, self.kernel, dtype, self.statistic)
 
     def between(self, rows: Index, columns: Index, dtype: Any) -> Floats:
         """Return ``K[rows, columns]``, computed on this thread."""
         tiles, values = self.tiles(dtype, columns), np.empty((len(rows), len(columns)), dtype)
+        samples = self.samples
+        if samples.is_apart:
+            samples, rows = samples.take(rows, dtype), np.arange(len(rows))
         with blas_on_one_thread():
             for piece in tiles.pieces(len(rows)):
-                tiles.fill(tiles.panel(rows[piece], self.samples), 0, len(columns), values[piece])
+                tiles.fill(tiles.panel(rows[piece], samples), 0, len(columns), values[piece])
         return values
+
+    def image(self, coefficients: Vector, rows: Index | None, dtype: Any, team: Team) -> tuple[Vector, int]:
+        """Return ``K[rows] @ coefficients``, and how many kernel values were computed for it."""
+        if not self.samples.is_apart:
+            return image(self, coefficients, rows, dtype, team)
+        support = np.flatnonzero(coefficients)
+        values = self._sums("image", support, coefficients[support], rows, dtype, team)
+        return values, len(support) * len(values)
+
+    def _sums(
+        self, question: str, support: Index, factors: Vector, rows: Index | None, dtype: Any, team: Team
+    ) -> Any:
+        function = self.kernel, self.statistic
+        return self.samples.image(question, function, support, factors, rows, dtype, lambda: team.cancelled())
 
     def rounding(self, coefficients: Vector, sharp: bool, places: Index | None) -> Vector:
         """Bound the error of ``K @ coefficients`` of the samples ``places``: in double precision, or sharp."""
@@ -118,6 +140,8 @@ class Source:
 
     def sharp_product(self, support: Index, factors: Vector, rows: Index, team: Team) -> Pairs:
         """Return ``K[rows, support] @ factors`` to twice the digits of a double: the sum of two lines."""
+        if self.samples.is_apart:
+            return self._sums("sharp_image", support, factors, rows, np.float64, team)
         if self.features is None:
             return sharp_image(self.samples, self.kernel, support, factors, rows, team)
         exact = self.features.exact_rows()
