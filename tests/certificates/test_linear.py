@@ -154,14 +154,25 @@ def test_a_callback_may_stop_it(method, calls):
     assert solution.report.violation == pytest.approx(cert.violation, rel=1e-3, abs=1e-6)
 
 
-def test_unbounded_variables_and_gaps_are_left_to_others():
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_a_relative_gap_ends_a_run_early(method, formulation):
+    X, y = data(N, 20, 6)
+    problem, gram = problem_of(formulation, y, C=30.0), Gram(X, Kernel("linear"))
+    solution = solve(problem, gram, Settings(solver=method, tol=1e-9, gap_tol=0.1, sizes=ALWAYS))
+    cert = certificate(problem, gram, solution.beta)
+    assert solution.report.converged
+    assert cert.gap <= 0.1 * max(1.0, abs(cert.dual)) * (1 + 1e-6)
+    plain = solve(problem, gram, Settings(solver=method, tol=1e-9, sizes=ALWAYS))
+    assert solution.report.iterations <= plain.report.iterations
+
+
+def test_unbounded_variables_are_left_to_others():
     X, y = data(N, 20, 6)
     gram, problem = Gram(X, Kernel("linear")), problem_of("c_svc", y)
-    assert weight_method(c_svc(np.where(y > 0, 1.0, -1.0), C=np.inf), gram, Settings()) is None
-    assert weight_method(problem, gram, Settings(gap_tol=1e-3)) is None
-    assert weight_method(problem, Gram(X, Kernel("rbf")), Settings()) is None
-    assert weight_method(problem, gram, Settings()) == "proximal"
-    assert weight_method(problem, Gram(np.tile(X, 50), Kernel("linear")), Settings()) == "descent"
+    assert weight_method(c_svc(np.where(y > 0, 1.0, -1.0), C=np.inf), gram) is None
+    assert weight_method(problem, Gram(X, Kernel("rbf"))) is None
+    assert weight_method(problem, gram) == "proximal"
+    assert weight_method(problem, Gram(np.tile(X, 50), Kernel("linear"))) == "descent"
 
 
 @pytest.mark.parametrize(("d", "chosen"), [(5, "proximal"), (600, "block"), (1200, "descent")])

@@ -10,7 +10,10 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_svmlight_file
 
+from hinge import SVC, SVR
+from hinge.estimators import load_model
 from hinge.io import read_libsvm_model
 
 RNG = np.random.default_rng(0)
@@ -47,6 +50,37 @@ def test_a_margin_without_width_is_told(hinge, tmp_path):
     assert hinge("train", "-q", "-s", "1", "-n", "0.9", "-t", "0", path, tmp_path / "model").err == ""
 
 
+@pytest.mark.parametrize("kind", ["-s 0 -w1 3", "-s 3"])
+def test_a_squared_loss_is_that_of_the_estimators(kind, two_classes, hinge, tmp_path):
+    X, y = (part.toarray() if hasattr(part, "toarray") else part for part in load_svmlight_file(str(two_classes)))
+    options = [*kind.split(), "--loss", "squared", "-c", "3", "-g", "0.5", "-e", "1e-7"]
+    assert hinge("train", "-q", *options, two_classes, tmp_path / "model").err == ""
+    if kind == "-s 3":
+        machine = SVR(loss="squared_epsilon_insensitive", C=3.0, gamma=0.5, tol=1e-7).fit(X, y)
+        np.testing.assert_allclose(load_model(tmp_path / "model").predict(X), machine.predict(X), atol=1e-5)
+    else:
+        machine = SVC(loss="squared_hinge", C=3.0, gamma=0.5, class_weight={1: 3.0}, tol=1e-7).fit(X, y)
+        found = load_model(tmp_path / "model").decision_function(X)
+        np.testing.assert_allclose(found, machine.decision_function(X), atol=1e-5)
+    assert "Cross Validation" in hinge("train", *options, "-v", "3", two_classes).out
+
+
+def test_a_search_passes_the_loss_on(two_classes, hinge):
+    search = ["grid", "-log2c", "1,1,1", "-log2g", "-1,-1,1", "-out", "null", "-q", "-s", "3"]
+    plain, squared, alone = (
+        float(hinge(*search, *words, two_classes).out.split()[-1])
+        for words in ([], ["--loss", "squared"], ["--loss", "squared", "-b", "1"])
+    )
+    assert squared == pytest.approx(alone, rel=1e-3)  # a process of its own for the point
+    assert abs(squared - plain) > 1e-3 * plain
+
+
+def test_a_gap_that_suffices_and_a_rule_reach_the_solver(two_classes, hinge, tmp_path):
+    words = ["train", "-q", "--solver", "smo", "--rule", "hmg", "--gap-tol", "0.5", "--json"]
+    (machine,) = json.loads(hinge(*words, two_classes, tmp_path / "model").out)["machines"]
+    assert (machine["solver"], machine["rule"]) == ("smo", "hmg")
+
+
 def test_train_writes_beside_the_caller(two_classes, hinge, tmp_path, monkeypatch):
     folder = tmp_path / "elsewhere"
     folder.mkdir()
@@ -64,6 +98,9 @@ def test_train_writes_beside_the_caller(two_classes, hinge, tmp_path, monkeypatc
     ("options", "message"),
     [
         ("-s 5", "unknown svm type"),
+        ("--loss squared -s 1", "--loss squared is for C-SVC (-s 0) and epsilon-SVR (-s 3)"),
+        ("--loss squared --solver smo", "--loss squared needs --solver block or auto"),
+        ("--rule hmg", "--rule hmg needs --solver smo"),
         ("-t 5", "unknown kernel type"),
         ("-g -1", "gamma < 0"),
         ("-t 1 -d -1", "degree of polynomial kernel < 0"),

@@ -8,6 +8,7 @@ import pytest
 from hinge.cli import COMMANDS
 from hinge.cli.options import Command, Option
 from hinge.cli.tables import PREDICT, TABLES, TRAIN
+from hinge.settings import RULES, Settings
 
 
 def test_every_command_has_help(hinge):
@@ -46,6 +47,11 @@ def test_short_and_long_options_say_the_same():
     assert short.files == ("file",)
 
 
+def test_rules_are_those_of_the_solver():
+    (option,) = (option for option in TRAIN.options if option.long == "rule")
+    assert (option.choices, option.default) == (tuple(RULES), Settings.rule)
+
+
 def test_only_the_letter_of_a_short_option_counts():
     assert TRAIN.parse(["-cost", "5", "file"])["cost"] == 5
     assert TRAIN.parse(["-quick", "file"])["quiet"] is True
@@ -64,7 +70,7 @@ def test_only_the_letter_of_a_short_option_counts():
         (["a", "b", "c"], 1, "hinge train: 'c' is one argument too many\n"),
         (["-x", "1", "file"], 1, "Unknown option: -x\n"),
         (["-v", "1", "file"], 1, "n-fold cross validation: n must >= 2\n"),
-        (["--nonsense", "file"], 2, "hinge train: unknown option --nonsense\n"),
+        (["--gibberish", "file"], 2, "hinge train: unknown option --gibberish\n"),
         (["--treads", "2", "file"], 2, "hinge train: unknown option --treads; did you mean --threads?\n"),
         (["--cost", "abc", "file"], 2, "hinge train: --cost takes a number, got 'abc'"),
         (["-c", "1x", "file"], 2, "hinge train: -c takes a number, got '1x'"),

@@ -119,7 +119,7 @@ def test_same_parameters_and_defaults(name):
     new = set(ours) - set(theirs)
     assert new <= {
         "solver", "precision", "n_jobs", "time_limit", "warm_start", "callback", "fit_intercept", "multi_class",
-        "probability", "random_state", "trace", "stop",
+        "probability", "random_state", "trace", "stop", "loss", "gap_tol", "rule",
     }  # fmt: skip
 
 

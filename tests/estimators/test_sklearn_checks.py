@@ -33,7 +33,15 @@ def test_check_of_every_kernel(estimator, check):
     check(estimator)
 
 
-@parametrize_with_checks([SVC(probability=True), SVC(multi_class="ovr"), SVR(probability=True)])
+@parametrize_with_checks(
+    [
+        SVC(probability=True),
+        SVC(multi_class="ovr"),
+        SVR(probability=True),
+        SVC(loss="squared_hinge"),
+        SVR(loss="squared_epsilon_insensitive"),
+    ]
+)
 def test_check_of_options(estimator, check):
     check(estimator)
 

@@ -45,6 +45,7 @@ CLASSIFIERS = {
     "svc-scale": SVC(tol=TIGHT),
     "svc-ovr": SVC(tol=TIGHT, gamma=0.3, multi_class="ovr"),
     "svc-ties": SVC(tol=TIGHT, gamma=0.3, break_ties=True),
+    "svc-squared": SVC(tol=TIGHT, gamma=0.3, loss="squared_hinge", class_weight={0: 3.0}),
     "nu-svc": NuSVC(tol=TIGHT, gamma=0.3, nu=0.3),
 }
 
@@ -64,7 +65,12 @@ def test_a_classifiers_answers_are_those_of_brute_force(name, n_classes):
 
 @pytest.mark.parametrize(
     "estimator",
-    [SVR(tol=TIGHT, gamma=0.1, C=5.0, epsilon=0.1), SVR(tol=TIGHT, gamma=0.1, C=1e4), NuSVR(tol=TIGHT, gamma=0.1)],
+    [
+        SVR(tol=TIGHT, gamma=0.1, C=5.0, epsilon=0.1),
+        SVR(tol=TIGHT, gamma=0.1, C=5.0, loss="squared_epsilon_insensitive"),
+        SVR(tol=TIGHT, gamma=0.1, C=1e4),
+        NuSVR(tol=TIGHT, gamma=0.1),
+    ],
 )
 def test_a_regressors_answers_are_those_of_brute_force(estimator):
     X, y = make_regression(50, 4, noise=5.0, random_state=0)

@@ -32,6 +32,12 @@ CASES = {
     ),
     "svc-indefinite": (SVC(kernel="sigmoid", coef0=-1.0, gamma=0.5), {"C": COSTS}, TWO),
     "svc-weights": (SVC(gamma=0.3), {"C": [0.3, 3.0], "class_weight": [None, {0: 5.0}, "balanced"]}, TWO),
+    "svc-squared": (SVC(gamma=0.3, loss="squared_hinge"), {"C": COSTS}, THREE),
+    "svr-squared": (
+        SVR(gamma=0.3, loss="squared_epsilon_insensitive"),
+        {"C": [0.3, 30.0], "epsilon": [0.4, 0.1]},
+        NUMBERS,
+    ),
     "nu-svc": (NuSVC(gamma=0.3), {"nu": [0.1, 0.2, 0.3, 0.4]}, TWO),
     "svr": (SVR(gamma=0.3), {"C": [0.3, 30.0], "epsilon": [0.4, 0.1, 0.01]}, NUMBERS),
     "nu-svr": (NuSVR(gamma=0.3), {"C": [0.3, 30.0], "nu": [0.2, 0.6]}, NUMBERS),

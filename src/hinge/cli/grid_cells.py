@@ -207,7 +207,8 @@ def _job(problem: Problem) -> Job:
     kernel = p.kernel(samples.max_index)
     chosen: dict[str, Any] = {
         "kernel": kernel.label, "tol": p.validation_tolerance, "shrinking": bool(p.shrinking),
-        "solver": p.solver, "cache_size": "auto" if p.cache is None else p.cache,
+        "solver": p.solver, "rule": p.rule, "gap_tol": p.gap_tol,
+        "cache_size": "auto" if p.cache is None else p.cache,
     }  # fmt: skip
     chosen |= {name: getattr(kernel, name) for name in kernel.uses}
     y: Any = samples.y
@@ -215,6 +216,8 @@ def _job(problem: Problem) -> Job:
         order, y = problem.class_numbers()
         if p.svm_type == "c_svc":
             chosen["class_weight"] = _class_weights(p, order)
+    if p.is_squared:
+        chosen["loss"] = "squared_hinge" if p.is_classifier else "squared_epsilon_insensitive"
     machines: dict[str, Any] = {
         "c_svc": SVC, "nu_svc": partial(NuSVC, nu=p.nu), "one_class": partial(OneClassSVM, nu=p.nu),
         "epsilon_svr": partial(SVR, epsilon=p.epsilon), "nu_svr": partial(NuSVR, nu=p.nu),
@@ -246,6 +249,10 @@ def n_right(estimator: Any, X: Any, y: Any) -> float:
 def minus_squared_errors(estimator: Any, X: Any, y: Any) -> float:
     """Score a fold by the sum of squared errors; with a minus, so that more is better."""
     return -float(((estimator.predict(X) - y) ** 2).sum())
+
+
+# Options that svm-train does not have, which change what is trained. A program that refuses them says so.
+_OURS = ("loss", "gap-tol")
 
 
 @dataclass(frozen=True)
@@ -319,11 +326,11 @@ def _outputs(process: subprocess.Popen[str]) -> tuple[str, str]:
 
 
 def _train_words(parsed: Parsed) -> Iterator[str]:
-    """Return the options of svm-train that were given, in its spelling."""
+    """Return the options that were given and decide about a rate, in svm-train's spelling where it has them."""
     for option in TRAIN.options:
-        if option.long not in parsed.given or option.long == "folds" or not option.short:
+        if option.long not in parsed.given or option.long == "folds" or not (option.short or option.long in _OURS):
             continue
-        yield f"-{option.short}"
+        yield f"-{option.short}" if option.short else f"--{option.long}"
         if option.n_words:
             yield str(parsed[option.long])
     for label, weight in parsed.weights:

@@ -232,7 +232,10 @@ def _single(run: Run, samples: Index) -> Training:
     p, y, n = run.parameters, run.y[samples], len(samples)
     if p.svm_type == "one_class":
         return Training(Task(samples, one_class(n, p.nu)), (1.0, 1.0))
-    problem = epsilon_svr(y, p.cost, p.epsilon) if p.svm_type == "epsilon_svr" else nu_svr(y, p.cost, p.nu)
+    if p.svm_type == "epsilon_svr":
+        problem = epsilon_svr(y, p.cost, p.epsilon, squared=p.is_squared)
+    else:
+        problem = nu_svr(y, p.cost, p.nu)
     return Training(Task(samples, problem), (p.cost, p.cost))
 
 
@@ -261,7 +264,8 @@ def _two_class(run: Run, samples: Index, signs: Vector, costs: tuple[float, floa
     samples, signs = samples[order], signs[order]
     if run.parameters.svm_type == "nu_svc":
         return Training(Task(samples, _filled_nu_svc(signs, run.parameters.nu), divide=True), (1.0, 1.0))
-    return Training(Task(samples, c_svc(signs, 1.0, np.where(signs > 0, *costs))), costs)
+    problem = c_svc(signs, 1.0, np.where(signs > 0, *costs), squared=run.parameters.is_squared)
+    return Training(Task(samples, problem), costs)
 
 
 def _calibrating(
@@ -306,7 +310,8 @@ def train_all(run: Run, trainings: Sequence[Training], watch: Watch, tol: float)
     """Train every machine to the tolerance."""
     p, tasks = run.parameters, [training.task for training in trainings]
     gram = Gram(run.X, run.kernel, cache_bytes=p.cache_bytes, threads=p.threads)
-    trainer = Trainer(gram, Settings(solver=p.solver, tol=tol, shrinking=bool(p.shrinking)), watch)
+    settings = Settings(p.solver, p.rule, tol, p.gap_tol, bool(p.shrinking))
+    trainer = Trainer(gram, settings, watch)
     trainer.prepare(tasks)
     for training, machine in zip(trainings, trainer.train(tasks), strict=True):
         training._machine = machine

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hinge.cli.options import Parsed
 from hinge.io.models.libsvm_model import CLASSIFIERS, KERNEL_TYPES, MOST_DEGREE, REGRESSIONS, SVM_TYPES, SvmType
 from hinge.kernel.kernels import Kernel, kind_of
+from hinge.settings import Settings
 
 _MEGABYTE = 2**20
 
@@ -35,8 +36,10 @@ class Parameters:
         How to train it.
     weights : tuple of (int, float)
         Factors of the cost of classes.
-    solver, threads : str, int or None
-        Method and number of threads.
+    loss : str
+        Whether the loss is "plain" or "squared".
+    solver, rule, gap_tol, threads : str, str, float or None, int or None
+        Method, its working-set rule, the duality gap that suffices, number of threads.
     """
 
     type_number: int
@@ -52,16 +55,19 @@ class Parameters:
     shrinking: int
     probability: int
     weights: tuple[tuple[int, float], ...]
+    loss: str
     solver: Any
+    rule: str
+    gap_tol: float | None
     threads: int | None
 
     @classmethod
     def of(cls, parsed: Parsed) -> Parameters:
         """Take them from a command line."""
         same = ("degree", "gamma", "coef0", "cost", "nu", "epsilon", "cache", "tolerance", "shrinking",
-                "probability", "solver", "threads")  # fmt: skip
+                "probability", "loss", "solver", "rule", "threads")  # fmt: skip
         chosen = {name: parsed[name] for name in same}
-        return cls(parsed["type"], parsed["kernel"], weights=parsed.weights, **chosen)
+        return cls(parsed["type"], parsed["kernel"], weights=parsed.weights, gap_tol=parsed["gap-tol"], **chosen)
 
     @property
     def svm_type(self) -> SvmType:
@@ -77,6 +83,11 @@ class Parameters:
     def is_regression(self) -> bool:
         """Whether numbers are predicted."""
         return self.svm_type in REGRESSIONS
+
+    @property
+    def is_squared(self) -> bool:
+        """Whether errors cost their square."""
+        return self.loss == "squared"
 
     @property
     def validation_tolerance(self) -> float:
@@ -115,6 +126,12 @@ class Parameters:
             (self.shrinking not in (0, 1), "shrinking != 0 and shrinking != 1"),
             (self.probability not in (0, 1), "probability != 0 and probability != 1"),
             (self.svm_type == "nu_svc" and not _is_feasible(self.nu, labels), "specified nu is infeasible"),
+            (
+                self.is_squared and self.svm_type not in ("c_svc", "epsilon_svr"),
+                "--loss squared is for C-SVC (-s 0) and epsilon-SVR (-s 3)",
+            ),
+            (self.is_squared and self.solver == "smo", "--loss squared needs --solver block or auto"),
+            (self.rule != Settings.rule and self.solver != "smo", f"--rule {self.rule} needs --solver smo"),
             # LIBSVM goes on in these cases.
             ("degree" in uses and self.degree > MOST_DEGREE, f"degree of polynomial kernel > {MOST_DEGREE}"),
             (self.is_classifier and any(weight < 0 for _, weight in self.weights), "weight < 0"),

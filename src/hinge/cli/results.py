@@ -56,6 +56,8 @@ def training_lines(training: Training, run: Run) -> list[str]:
         half_width = half_margin(solution)
         scale = half_width if half_width > 0 else 1.0
         lines.append(f"C = {1 / scale:f}")
+    elif problem.ridge is not None:
+        pass  # coefficients without an upper bound are no share of it
     elif svm_type == "epsilon_svr" or (svm_type == "c_svc" and training.costs[0] == training.costs[1]):
         lines.append(f"nu = {total / (training.costs[0] * n) if training.costs[0] else 0.0:f}")
     elif svm_type == "nu_svr":

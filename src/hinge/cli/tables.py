@@ -57,7 +57,13 @@ TRAIN = Command(
         Option("folds", "Cross-validate with this many folds (LIBSVM's own) and write no model.", "v", "int",
                metavar="N"),
         QUIET,
+        Option("loss", "What an error costs, C-SVC and epsilon-SVR: its size, or the square of that.",
+               kind="choice", default="plain", choices=("plain", "squared")),
         Option("solver", "Method.", kind="choice", default="auto", choices=("auto", "block", "smo")),
+        Option("rule", "Which pair --solver smo moves next.", kind="choice", default="second_order",
+               choices=("mvp", "second_order", "mg", "hmg")),
+        Option("gap-tol", "Also stop once the duality gap is at most this share of the objective.", kind="float",
+               metavar="SHARE", is_positive=True),
         _THREADS,
         Option("time-limit", "Stop after this many seconds and write the best model so far, with a warning.",
                kind="float", metavar="SECONDS", is_positive=True),
@@ -158,7 +164,7 @@ example:
 )  # fmt: skip
 
 _OF_TRAIN = ("type", "kernel", "degree", "coef0", "nu", "epsilon", "cache", "tolerance", "shrinking",
-             "probability", "weight", "quiet", "solver", "threads")  # fmt: skip
+             "probability", "weight", "quiet", "loss", "solver", "rule", "gap-tol", "threads")  # fmt: skip
 
 GRID = Command(
     "grid",

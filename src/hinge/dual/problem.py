@@ -92,6 +92,12 @@ class DualProblem:
         residual = (self.v.reshape(-1, self.n_samples) - image).ravel()
         return residual if self.ridge is None else residual - self.ridge * beta
 
+    def image_of(self, beta: Vector, residual: Vector) -> Vector:
+        """Return Kβ, one value a sample, given the residual of every variable."""
+        n = self.n_samples
+        image = self.v[:n] - residual[:n]
+        return image if self.ridge is None else image - self.ridge[:n] * beta[:n]
+
     def restrict(self, chosen: NDArray[np.int64], n_samples: int, beta: Vector) -> DualProblem:
         """Return the problem of the variables ``chosen``, runs of ``n_samples``, all others held at ``beta``."""
         group, start = self.group[chosen], beta[chosen]

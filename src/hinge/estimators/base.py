@@ -43,7 +43,7 @@ from hinge.estimators.proofs import prove
 from hinge.estimators.stand_in import StandIn
 from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import KERNELS, Kernel, kind_of
-from hinge.settings import Settings
+from hinge.settings import RULES, Settings
 from hinge.trace import Tracing
 from hinge.training.course import Course, Fit
 from hinge.training.data import TrainingData, select
@@ -65,6 +65,8 @@ class KernelMachine(StandIn, KernelExchange, Certified, Trainable):
         "solver": [StrOptions({"auto", "block", "smo"})],
         "precision": [StrOptions({"auto", "single", "double"})],
         "trace": ["boolean", Tracing],
+        "gap_tol": [Interval(Real, 0.0, None, closed="neither"), None],
+        "rule": [StrOptions(set(RULES))],
     }
 
     # The attribute that holds what turns decisions into probabilities.
@@ -188,9 +190,15 @@ class KernelMachine(StandIn, KernelExchange, Certified, Trainable):
         )  # fmt: skip
 
     def _settings(self) -> Settings:
+        if self.rule != Settings.rule and self.solver != "smo":
+            raise ValueError(
+                f"rule={self.rule!r} needs solver='smo': solver={self.solver!r} moves pairs by {Settings.rule!r}"
+            )
         return Settings(
             solver=self.solver,
+            rule=self.rule,
             tol=float(self.tol),
+            gap_tol=None if self.gap_tol is None else float(self.gap_tol),
             shrinking=bool(self.shrinking),
             max_iter=None if self.max_iter in (-1, None) else int(self.max_iter),
             trace=self.trace if isinstance(self.trace, Tracing) else Tracing() if self.trace else None,

@@ -24,9 +24,10 @@ def certify(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, **
         Hinge's or scikit-learn's, fitted or loaded from a file.
     X, y, sample_weight : array-like
         What it was fitted to.
-    **parameters : float
-        C, nu or epsilon of the problem, where they should not be taken from the estimator. Of a model that was
-        loaded from a file they are read off its coefficients by default.
+    **parameters
+        C, nu, epsilon or loss of the problem, where they should not be taken from the estimator. Of a model that
+        was loaded from a file all but the loss are read off its coefficients by default; of one with a squared
+        loss, C and epsilon have to be passed as well.
 
     Returns
     -------

@@ -6,12 +6,14 @@ import re
 from typing import Any, ClassVar, TypeVar
 
 from hinge.kernel.kernels import FORMULAS, KERNELS
+from hinge.settings import RULES
 
 T = TypeVar("T", bound=type)
 
 # Where the site is: as `python -m docs` builds it in a checkout, until it has a home.
 SITE = "docs/_build/html"
 
+_RULES = ", ".join(f'"{name}"' for name in RULES)
 _KERNELS = "\n".join(f"    - {line}" for line in FORMULAS)
 
 PARAMETERS = {
@@ -74,7 +76,13 @@ callback : callable or None, default=None
     Called with a `hinge.training.progress.FitProgress` after each outer step; a true answer stops the fit.
 trace : bool or Tracing, default=False
     Record the course of the fit in ``report_.trace``: violation, objective and gap on all samples over time. A
-    `hinge.Tracing` says how much of it.""",
+    `hinge.Tracing` says how much of it.
+gap_tol : float or None, default=None
+    Also stop once the duality gap is at most this share of the objective's size (of 1, where that is smaller).
+rule : {"""
+    + _RULES
+    + """}, default="second_order"
+    Which pair ``solver="smo"`` moves next (`hinge.settings.RULES`). Other solvers know the default alone.""",
     "stop": """\
 stop : {"tolerance", "labels"} or samples, default="tolerance"
     ``"labels"`` ends the fit before ``tol`` is met, as soon as no label of the training samples can change any
@@ -101,7 +109,10 @@ time_limit : float or None, default=None
 warm_start : bool, default=False
     Start from the solution of the last fit, if it had as many samples and the same classes.
 callback : callable or None, default=None
-    Called with a `hinge.training.progress.FitProgress` after each outer step; a true answer stops the fit.""",
+    Called with a `hinge.training.progress.FitProgress` after each outer step; a true answer stops the fit.
+gap_tol : float or None, default=None
+    Also stop once the duality gap is at most this share of the objective's size (of 1, where that is smaller).
+    None means a thousandth of ``tol`` for squared losses and for all classes in one problem.""",
 }
 
 ATTRIBUTES = {

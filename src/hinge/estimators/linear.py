@@ -51,6 +51,7 @@ class LinearMachine(StandIn, LinearExchange, Trainable):
         "intercept_scaling": [Interval(Real, 0.0, None, closed="right")],
         "random_state": ["random_state"],
         "max_iter": [Interval(Integral, 0, None, closed="left")],
+        "gap_tol": [Interval(Real, 0.0, None, closed="neither"), None],
     }
 
     _sharing = _NO_MATRIX
@@ -113,7 +114,9 @@ class LinearMachine(StandIn, LinearExchange, Trainable):
         past = getattr(self, "_past", None) if self.warm_start else None
         most = max(int(self.max_iter), 1) * len(data.places)
         tol, gap_tol = float(self.tol) * self._scale_of(data), None
-        if self._has_many_free:
+        if self.gap_tol is not None:
+            gap_tol = float(self.gap_tol)
+        elif self._has_many_free:
             gap_tol = _NEGLIGIBLE_GAP * float(self.tol)
         settings = Settings(tol=tol, gap_tol=gap_tol, max_iter=most, sizes=_NO_WORKING_SET)
         return Course(self._formulation(data), kernel, settings, past=past)
@@ -233,6 +236,7 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, LinearMachine):  # type:
         time_limit: float | None = None,
         warm_start: bool = False,
         callback: Any = None,
+        gap_tol: float | None = None,
     ) -> None:
         self.penalty = penalty
         self.loss = loss
@@ -250,6 +254,7 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, LinearMachine):  # type:
         self.time_limit = time_limit
         self.warm_start = warm_start
         self.callback = callback
+        self.gap_tol = gap_tol
 
     def _check_options(self) -> None:
         if self.penalty == "l1":
@@ -364,6 +369,7 @@ class LinearSVR(RegressorMixin, LinearMachine, LinearModel):  # type: ignore[mis
         time_limit: float | None = None,
         warm_start: bool = False,
         callback: Any = None,
+        gap_tol: float | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.tol = tol
@@ -379,6 +385,7 @@ class LinearSVR(RegressorMixin, LinearMachine, LinearModel):  # type: ignore[mis
         self.time_limit = time_limit
         self.warm_start = warm_start
         self.callback = callback
+        self.gap_tol = gap_tol
 
     def _scale_of(self, data: TrainingData) -> float:
         size = float(np.average(np.abs(data.y), weights=data.weights))

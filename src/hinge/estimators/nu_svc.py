@@ -118,6 +118,8 @@ class NuSVC(KernelClassifier):
         warm_start: bool = False,
         callback: Any = None,
         trace: Any = False,
+        gap_tol: float | None = None,
+        rule: str = "second_order",
         stop: Any = "tolerance",
     ) -> None:
         self.nu = nu
@@ -143,6 +145,8 @@ class NuSVC(KernelClassifier):
         self.warm_start = warm_start
         self.callback = callback
         self.trace = trace
+        self.gap_tol = gap_tol
+        self.rule = rule
         self.stop = stop
 
     def _formulation(self, data: TrainingData) -> NuClassification:

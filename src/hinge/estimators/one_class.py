@@ -103,6 +103,8 @@ class OneClassSVM(OutlierMixin, CertifiedLabels, KernelMachine):  # type: ignore
         warm_start: bool = False,
         callback: Any = None,
         trace: Any = False,
+        gap_tol: float | None = None,
+        rule: str = "second_order",
         stop: Any = "tolerance",
     ) -> None:
         self.kernel = kernel
@@ -123,6 +125,8 @@ class OneClassSVM(OutlierMixin, CertifiedLabels, KernelMachine):  # type: ignore
         self.warm_start = warm_start
         self.callback = callback
         self.trace = trace
+        self.gap_tol = gap_tol
+        self.rule = rule
         self.stop = stop
 
     _calibration: ClassVar[str] = "density_marks_"

@@ -51,7 +51,7 @@ def prove(
     X, y, sample_weight : array-like
         What it was fitted to.
     parameters : mapping
-        C, nu or epsilon of the problem, where they should not be taken from the estimator.
+        C, nu, epsilon or loss of the problem, where they should not be taken from the estimator.
     """
     if not hasattr(estimator, "dual_coef_"):
         raise NotFittedError(f"this {type(estimator).__name__} is not fitted yet; there is nothing to prove")
@@ -61,7 +61,7 @@ def prove(
     rows = np.zeros((len(coefficients), data.X.shape[0]))
     rows[:, _places(estimator, data, X)] = coefficients
     if type(estimator) is kind and not hasattr(estimator, "report_"):  # it comes from a file
-        twin.set_params(**_implied(twin, data, rows, estimator, X))
+        twin.set_params(**_implied(twin, data, rows, estimator, X, parameters))
     twin.set_params(**parameters)
     formulation = twin._formulation(data)
     tasks = formulation.tasks()
@@ -81,7 +81,7 @@ def prove(
 def _twin(kind: type[Any], estimator: Any) -> Any:
     """Return an estimator of Hinge with the same problem."""
     own, theirs = kind().get_params(), estimator.get_params(deep=False)
-    shared = ("kernel", "degree", "coef0", "C", "nu", "epsilon", "multi_class", "n_jobs")
+    shared = ("kernel", "degree", "coef0", "C", "nu", "epsilon", "loss", "fit_intercept", "multi_class", "n_jobs")
     twin = kind(**{name: theirs[name] for name in shared if name in own and name in theirs})
     if not callable(twin.kernel) and (gamma := float(getattr(estimator, "_gamma", 0.0))):
         twin.gamma = gamma
@@ -192,8 +192,15 @@ def _widened(rows: Any, width: int) -> Any:
 # ---------------------------------------------------------------------- what a file does not hold
 
 
-def _implied(twin: Any, data: TrainingData, rows: Vector, estimator: Any, X: Any) -> dict[str, Any]:
+def _implied(
+    twin: Any, data: TrainingData, rows: Vector, estimator: Any, X: Any, parameters: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return C, ν and ε as the coefficients tell them: the largest are at their bound."""
+    if "squared" in str(parameters.get("loss")):
+        if missing := [name for name in ("C", "epsilon") if hasattr(twin, name) and name not in parameters]:
+            wanted = " and ".join(f"{name}=" for name in missing)
+            raise ValueError(f"a model file does not hold the price of a squared loss: pass {wanted}")
+        return {}
     sizes = np.abs(rows) / data.weights
     bound = float(sizes.max(initial=0.0)) or 1.0
     known = twin.get_params()

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from hinge.arrays import Vector
 from hinge.dual.formulations import epsilon_svr, nu_svr
@@ -67,6 +67,9 @@ class SVR(KernelRegressor):
         Estimate the scale of the noise, ``noise_scale_``, by five-fold cross-validation.
     fit_intercept : bool, default=True
         False for a machine without intercept.
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
+        What a deviation costs: its size beyond ε, or the square of that. The squared loss has no upper bound on
+        coefficients; it needs a finite C, and ``solver`` ``"block"`` or ``"auto"``.
     %(ours)s
 
     Attributes
@@ -106,6 +109,7 @@ class SVR(KernelRegressor):
         "C": [Interval(Real, 0.0, None, closed="right")],
         "epsilon": [Interval(Real, 0.0, None, closed="left")],
         "fit_intercept": ["boolean"],
+        "loss": [StrOptions({"epsilon_insensitive", "squared_epsilon_insensitive"})],
     }
 
     def __init__(
@@ -124,6 +128,7 @@ class SVR(KernelRegressor):
         max_iter: int = -1,
         probability: bool = False,
         fit_intercept: bool = True,
+        loss: str = "epsilon_insensitive",
         solver: str = "auto",
         precision: str = "auto",
         n_jobs: int | None = None,
@@ -131,6 +136,8 @@ class SVR(KernelRegressor):
         warm_start: bool = False,
         callback: Any = None,
         trace: Any = False,
+        gap_tol: float | None = None,
+        rule: str = "second_order",
     ) -> None:
         self.kernel = kernel
         self.degree = degree
@@ -145,6 +152,7 @@ class SVR(KernelRegressor):
         self.max_iter = max_iter
         self.probability = probability
         self.fit_intercept = fit_intercept
+        self.loss = loss
         self.solver = solver
         self.precision = precision
         self.n_jobs = n_jobs
@@ -152,10 +160,13 @@ class SVR(KernelRegressor):
         self.warm_start = warm_start
         self.callback = callback
         self.trace = trace
+        self.gap_tol = gap_tol
+        self.rule = rule
 
     def _formulation(self, data: TrainingData) -> Regression:
         C, epsilon, has_intercept = float(self.C), float(self.epsilon), bool(self.fit_intercept)
-        return Regression(data, lambda y, weights: epsilon_svr(y, C, epsilon, weights, has_intercept))
+        is_squared = self.loss == "squared_epsilon_insensitive"
+        return Regression(data, lambda y, weights: epsilon_svr(y, C, epsilon, weights, has_intercept, is_squared))
 
 
 @documented
@@ -241,6 +252,8 @@ class NuSVR(KernelRegressor):
         warm_start: bool = False,
         callback: Any = None,
         trace: Any = False,
+        gap_tol: float | None = None,
+        rule: str = "second_order",
     ) -> None:
         self.nu = nu
         self.C = C
@@ -261,6 +274,8 @@ class NuSVR(KernelRegressor):
         self.warm_start = warm_start
         self.callback = callback
         self.trace = trace
+        self.gap_tol = gap_tol
+        self.rule = rule
 
     def _formulation(self, data: TrainingData) -> Regression:
         C, nu = float(self.C), float(self.nu)

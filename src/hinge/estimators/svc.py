@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from hinge.dual.formulations import c_svc
 from hinge.estimators.classification import KernelClassifier
@@ -44,6 +44,10 @@ class SVC(KernelClassifier):
         Train a machine for each pair of classes, or one for each class against all others.
     fit_intercept : bool, default=True
         False for a machine without intercept.
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+        What a violated margin costs: the unit by which a sample falls short of it, or its square. The squared loss
+        has more support vectors, a solution that is always unique, and no upper bound on coefficients; it needs
+        a finite C, and ``solver`` ``"block"`` or ``"auto"``.
     %(ours)s
     %(stop)s
 
@@ -99,6 +103,7 @@ class SVC(KernelClassifier):
         **KernelClassifier._parameter_constraints,
         "C": [Interval(Real, 0.0, None, closed="right")],
         "fit_intercept": ["boolean"],
+        "loss": [StrOptions({"hinge", "squared_hinge"})],
     }
 
     def __init__(
@@ -121,6 +126,7 @@ class SVC(KernelClassifier):
         random_state: Any = None,
         multi_class: str = "ovo",
         fit_intercept: bool = True,
+        loss: str = "hinge",
         solver: str = "auto",
         precision: str = "auto",
         n_jobs: int | None = None,
@@ -128,6 +134,8 @@ class SVC(KernelClassifier):
         warm_start: bool = False,
         callback: Any = None,
         trace: Any = False,
+        gap_tol: float | None = None,
+        rule: str = "second_order",
         stop: Any = "tolerance",
     ) -> None:
         self.C = C
@@ -147,6 +155,7 @@ class SVC(KernelClassifier):
         self.random_state = random_state
         self.multi_class = multi_class
         self.fit_intercept = fit_intercept
+        self.loss = loss
         self.solver = solver
         self.precision = precision
         self.n_jobs = n_jobs
@@ -154,8 +163,13 @@ class SVC(KernelClassifier):
         self.warm_start = warm_start
         self.callback = callback
         self.trace = trace
+        self.gap_tol = gap_tol
+        self.rule = rule
         self.stop = stop
 
     def _formulation(self, data: TrainingData) -> Classification:
         weights, C, has_intercept = self._class_weights_of(data), float(self.C), bool(self.fit_intercept)
-        return Classification(data, self.multi_class, weights, lambda y, costs: c_svc(y, C, costs, has_intercept))
+        is_squared = self.loss == "squared_hinge"
+        return Classification(
+            data, self.multi_class, weights, lambda y, costs: c_svc(y, C, costs, has_intercept, is_squared)
+        )

@@ -13,9 +13,8 @@ from hinge.dual.problem import DualProblem
 from hinge.estimators.base import KernelMachine
 from hinge.estimators.svc import SVC
 from hinge.kernel.kernels import Kernel, kind_of
-from hinge.solvers.hard_margin import is_unbounded
 from hinge.solvers.many import Parts
-from hinge.solvers.one_pass import is_for_one_pass
+from hinge.solvers.one_pass import is_for_one_pass, suits_one_pass
 from hinge.training.data import TrainingData
 
 Split = tuple[Index, Index]
@@ -58,7 +57,7 @@ class Stage:
         course = machine._course(data, Kernel("linear"))  # which kernel it is does not matter to a dual problem
         tasks: Any = course.tasks
         members, problem = tasks.make_together(np.arange(len(tasks)))
-        if is_unbounded(problem) or not is_for_one_pass(int(tasks.sizes.max()), course.settings):
+        if not suits_one_pass(problem) or not is_for_one_pass(int(tasks.sizes.max()), course.settings):
             return None
         reader = _copy(machine)
         reader.classes_ = course.formulation.labels

@@ -5,6 +5,9 @@ machine trained without it gets wrong has 2 α R² + ξ ≥ 1, where α is its d
 max(0, 1 − y f(x)) and R² a bound on the spread of kernel values, c ≤ k(x, x') ≤ c + R². Counting the samples for
 which this holds bounds the number of leave-one-out errors from above; counting them by class bounds recall and
 precision from below.
+
+The squared hinge is the hard margin of the kernel values plus 1 / 2C_t for a sample with itself (Bottou & Lin
+section 1.2.4): no ξ is left, and R² grows by the largest of these.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from sklearn.base import clone
 
 from hinge.arrays import Floats, Vector
 from hinge.data.layout import LAYOUT
+from hinge.dual.problem import DualProblem
 from hinge.estimators import SVC
 from hinge.kernel.gram import Gram
 
@@ -62,7 +66,7 @@ def xi_alpha(estimator: SVC, X: Any, y: Any, *, sample_weight: Any = None) -> Xi
     X, y : array-like
         The training samples and their labels.
     sample_weight : array-like of shape (n_samples,), optional
-        Weights for the fit, if there is one.
+        Weights of the fit.
 
     Returns
     -------
@@ -97,7 +101,11 @@ def xi_alpha(estimator: SVC, X: Any, y: Any, *, sample_weight: Any = None) -> Xi
     signs = np.where(np.asarray(y) == estimator.classes_[1], 1.0, -1.0)
     alpha = np.zeros(len(signs))
     alpha[estimator.support_] = estimator._model.coefficients[0]
-    doubtful = xi_alpha_bounds(alpha, signs * decisions, _spread(estimator, X)) >= 1.0
+    margins, ridge = signs * decisions, 0.0
+    if estimator.loss == "squared_hinge":
+        data = estimator._training_data(X, y, sample_weight)
+        margins, ridge = np.ones(len(signs)), largest_ridge(estimator._formulation(data).tasks()[0].problem)
+    doubtful = xi_alpha_bounds(alpha, margins, _spread(estimator, X) + ridge) >= 1.0
     positive = signs > 0
     kept, false = int(np.sum(positive & ~doubtful)), int(np.sum(~positive & doubtful))
     return XiAlpha(
@@ -111,6 +119,11 @@ def xi_alpha(estimator: SVC, X: Any, y: Any, *, sample_weight: Any = None) -> Xi
 def xi_alpha_bounds(beta: Vector, margins: Vector, spread: float) -> Vector:
     """Return 2 α R² + ξ of every sample, given β = yα and y f(x)."""
     return np.asarray(2.0 * np.abs(beta) * spread + np.maximum(0.0, 1.0 - margins))
+
+
+def largest_ridge(problem: DualProblem) -> float:
+    """Return the most that a squared loss adds to k(x, x); 0 for the plain one."""
+    return 0.0 if problem.ridge is None else float(problem.ridge[problem.hi > problem.lo].max(initial=0.0))
 
 
 def spread_of(kernel: Floats) -> float:

@@ -215,12 +215,13 @@ def embedded(problem: DualProblem, positions: Index, n: int) -> DualProblem:
         sums=problem.sums,
         n_samples=n,
         start=_spread(problem.start, positions, n),
+        ridge=None if problem.ridge is None else _spread(problem.ridge, positions, n, 1.0),
     )
 
 
-def _spread(values: Any, positions: Index, n: int) -> Any:
+def _spread(values: Any, positions: Index, n: int, elsewhere: float = 0.0) -> Any:
     runs = values.reshape(-1, len(positions))
-    wide = np.zeros((len(runs), n), dtype=values.dtype)
+    wide = np.full((len(runs), n), elsewhere, dtype=values.dtype)
     wide[:, positions] = runs
     return wide.ravel()
 

@@ -29,7 +29,7 @@ from hinge.kernel.gram import Gram
 from hinge.report import Solution
 from hinge.runtime.interrupt import catching, check
 from hinge.runtime.threads import blas_on_one_thread
-from hinge.selection.bounds import spread_of, xi_alpha_bounds
+from hinge.selection.bounds import largest_ridge, spread_of, xi_alpha_bounds
 from hinge.selection.chain import Chain, matrix_of
 from hinge.selection.fold import FoldTrainer, follows_data, kernel_of
 from hinge.selection.job import Job
@@ -162,7 +162,7 @@ class _Whole:
         if free_set is not None:
             beta, residual = free_set.beta, free_set.residual
             violation = violation_of(problem, beta, residual)
-            decisions = (problem.v - residual)[: problem.n_samples] + _intercept(problem, beta, residual)
+            decisions = problem.image_of(beta, residual) + _intercept(problem, beta, residual)
         self.violation = max(self.violation, violation)
         doubtful = problem.coefficients(np.abs(beta)) > 0
         if _votes(self.machine):
@@ -223,7 +223,7 @@ def _votes(machine: KernelMachine) -> bool:
 def _exact_free_set(problem: DualProblem, gram: Gram, solution: Solution) -> FreeSet | None:
     """Return the solution to the last digits, ready to be changed; None where linear algebra cannot do that."""
     kernel = matrix_of(gram)
-    if kernel is None or not solution.report.converged:
+    if kernel is None or not solution.report.converged or problem.ridge is not None:
         return None
     try:
         free_set = FreeSet(kernel, problem, solution.beta)
@@ -248,7 +248,10 @@ def _decided(problem: DualProblem, beta: Vector, decisions: Vector, gram: Gram, 
     is_error = margins < -slack
     if kernel is None:
         return np.asarray(is_error)
-    return np.asarray(is_error | (xi_alpha_bounds(beta, margins, spread_of(kernel)) < 1 - slack))
+    if problem.ridge is not None:
+        margins = margins + problem.v * problem.ridge * beta
+    bounds = xi_alpha_bounds(beta, margins, spread_of(kernel) + largest_ridge(problem))
+    return np.asarray(is_error | (bounds < 1 - slack))
 
 
 def _result(shop: Workshop, predictions: NDArray[Any], whole: _Whole) -> LeaveOneOut:

@@ -67,10 +67,8 @@ def solve(problem: DualProblem, gram: Gram, settings: Settings | None = None) ->
 
 
 def _choose_method(problem: DualProblem, gram: Gram, settings: Settings) -> tuple[str, str]:
-    if settings.solver in ("proximal", "descent") and not has_weight_method(problem, gram, settings):
-        raise ValueError(
-            f"solver {settings.solver!r} needs a linear kernel on features, bounded variables and no gap_tol"
-        )
+    if settings.solver in ("proximal", "descent") and not has_weight_method(problem, gram):
+        raise ValueError(f"solver {settings.solver!r} needs a linear kernel on features, and bounded variables")
     if settings.solver == "smo" and problem.ridge is not None:
         raise ValueError("solver 'smo' has no squared losses: choose 'block' or 'auto'")
     if settings.solver != "auto":
@@ -78,7 +76,7 @@ def _choose_method(problem: DualProblem, gram: Gram, settings: Settings) -> tupl
     size = f"{problem.n_variables} variables"
     if problem.n_variables <= settings.sizes.one_set and gram.has_room_for(problem.n_variables):
         return "block", f"{size} fit one working set"
-    if (method := weight_method(problem, gram, settings)) is not None:
+    if (method := weight_method(problem, gram)) is not None:
         return method, f"{size}, {gram.weights.n_features} features; a linear kernel has a weight vector"
     if gram.is_cheap:
         return "block", f"{size}; kernel values are cheap to compute again, so no rows are kept"

@@ -159,6 +159,11 @@ def is_for_one_pass(n_variables: int, settings: Settings) -> bool:
     )
 
 
+def suits_one_pass(problem: DualProblem) -> bool:
+    """Whether every variable has bounds of its own, and no ridge."""
+    return problem.ridge is None and not is_unbounded(problem)
+
+
 def fits_one_pass(n_variables: int, gram: Gram, settings: Settings) -> bool:
     """Whether a problem is one for the pass, and its matrix at hand."""
     return is_for_one_pass(n_variables, settings) and gram.matrix is not None and gram.precision == "double"
@@ -171,7 +176,7 @@ def solve_in_one_pass(
 
     ``run`` counts the steps in either case.
     """
-    if is_unbounded(problem) or problem.ridge is not None:
+    if not suits_one_pass(problem):
         return None
     begin, is_certified = beta.copy(), np.zeros(1, dtype=bool)
     layout = Layout.of(np.array([0, len(beta)]), np.empty(0, np.int64), problem, beta)

@@ -64,7 +64,7 @@ def machine_of(task: Task, solution: Solution) -> Machine:
     coefficients = problem.coefficients(solution.beta)
     multipliers = solution.multipliers
     intercept = float(sum(multipliers.tolist()) / len(multipliers)) if len(multipliers) else 0.0
-    decisions = (problem.v - solution.residual)[: problem.n_samples] + intercept
+    decisions = problem.image_of(solution.beta, solution.residual) + intercept
     if task.divide:
         # Decision values at the two margins are +1 and -1. A margin of zero width cannot be scaled to that.
         half_width = half_margin(solution)

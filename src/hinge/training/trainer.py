@@ -22,9 +22,8 @@ from hinge.settings import Progress, Settings
 from hinge.solvers import solve
 from hinge.solvers.active_set.polish import polish
 from hinge.solvers.exactness import is_within
-from hinge.solvers.hard_margin import is_unbounded
 from hinge.solvers.many import Parts
-from hinge.solvers.one_pass import Bars, fits_one_pass, writable
+from hinge.solvers.one_pass import Bars, fits_one_pass, suits_one_pass, writable
 from hinge.solvers.recording import Recorder
 from hinge.trace import Tracing
 from hinge.training.machine import Absent, Machine, Machines, machine_of
@@ -174,7 +173,7 @@ class Trainer:
         for first in range(0, len(order), most):
             numbers = order[first : first + most]
             samples, problem = tasks.make_together(numbers)
-            if is_unbounded(problem):
+            if not suits_one_pass(problem):
                 return {}
             parts = Parts.of(sizes[numbers], samples, problem, gram)
             try:

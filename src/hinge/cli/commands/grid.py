@@ -31,7 +31,9 @@ _LEAST_FOLDS = 2
 _DEFAULTS = {"log2c": (-5, 15, 2), "log2g": (3, -15, -2)}
 
 # What makes a rate another rate.
-_DECISIVE = ("type", "kernel", "degree", "coef0", "nu", "epsilon", "tolerance", "probability", "folds")
+_DECISIVE = (
+    "type", "kernel", "degree", "coef0", "nu", "epsilon", "loss", "tolerance", "gap-tol", "probability", "folds",
+)  # fmt: skip
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -6,7 +6,6 @@ import numpy as np
 
 from hinge.dual.problem import DualProblem
 from hinge.kernel.gram import Gram
-from hinge.settings import Settings
 from hinge.solvers.block.shrinking import ActiveSet, near_margin, shrinking_block
 from hinge.solvers.exactness import sharper
 from hinge.solvers.hard_margin import is_unbounded
@@ -24,18 +23,14 @@ _FEW_FEATURES, _MANY_FEATURES, _MOST_FACTORISED = 400, 1000, 2000
 _MOST_ACTIVE_SETS = 10
 
 
-def has_weight_method(problem: DualProblem, gram: Gram, settings: Settings) -> bool:
-    """Whether there are weights to work on, bounded variables, and no duality gap to be watched on the way.
-
-    With a ridge there is hardly a way: the gap is looked at where it ends.
-    """
-    is_watched = settings.gap_tol is not None and problem.ridge is None
-    return gram.through_weights and not is_watched and not is_unbounded(problem)
+def has_weight_method(problem: DualProblem, gram: Gram) -> bool:
+    """Whether there are weights to work on, and bounded variables."""
+    return gram.through_weights and not is_unbounded(problem)
 
 
-def weight_method(problem: DualProblem, gram: Gram, settings: Settings) -> str | None:
+def weight_method(problem: DualProblem, gram: Gram) -> str | None:
     """Return which method on the weight vector suits a problem: "proximal", "descent" or None."""
-    if not has_weight_method(problem, gram, settings):
+    if not has_weight_method(problem, gram):
         return None
     d = gram.weights.n_features
     if d <= _FEW_FEATURES:
@@ -76,7 +71,7 @@ def proximal_then_block(state: State, tol: float, run: Run) -> None:
     proximal_steps(state, rough, run)
     is_solved = state.violation() <= rough
     for _ in range(_MOST_ACTIVE_SETS):
-        if not is_solved or state.violation() <= tol:
+        if not is_solved or state.violation() <= tol or run.gap_is_reached(state):
             break
         active = near_margin(state, run.policy) if run.settings.shrinking else np.arange(state.gram.n)
         with ActiveSet(state, active, run) as chosen:
