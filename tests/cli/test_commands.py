@@ -66,7 +66,7 @@ def test_a_squared_loss_is_that_of_the_estimators(kind, two_classes, hinge, tmp_
 
 
 def test_a_search_passes_the_loss_on(two_classes, hinge):
-    search = ["grid", "-log2c", "1,1,1", "-log2g", "-1,-1,1", "-out", "null", "-q", "-s", "3"]
+    search = ["grid", "-log2c", "1,1,1", "-log2g", "-1,-1,1", "-out", "null", "-gnuplot", "null", "-q", "-s", "3"]
     plain, squared, alone = (
         float(hinge(*search, *words, two_classes).out.split()[-1])
         for words in ([], ["--loss", "squared"], ["--loss", "squared", "-b", "1"])
