@@ -147,6 +147,7 @@ LARGE = {
     "estimators.linear.__init__": _API,
     "estimators.nu_svc.__init__": _API,
     "estimators.one_class.__init__": _API,
+    "estimators.ranking.__init__": _API,
     "estimators.regression.__init__": _API,
     "estimators.svc.__init__": _API,
     "selection.search.__init__": _API,

@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 
     from hinge.estimators.linear import LinearSVC, LinearSVR
     from hinge.estimators.persistence import SKOPS_TYPES
+    from hinge.estimators.ranking import RankSVM
+    from hinge.estimators.ranking_scores import mean_ndcg, ordered_pairs
 
 __all__ = [
-    "SKOPS_TYPES", "SVC", "SVR", "LinearSVC", "LinearSVR", "NuSVC", "NuSVR", "OneClassSVM", "l1_min_c",
-    "load_model", "save_model",
+    "SKOPS_TYPES", "SVC", "SVR", "LinearSVC", "LinearSVR", "NuSVC", "NuSVR", "OneClassSVM", "RankSVM", "l1_min_c",
+    "load_model", "mean_ndcg", "ordered_pairs", "save_model",
 ]  # fmt: skip
 
 # Imported when they are used: these need parts of scikit-learn that take long to import. `l1_min_c` is
@@ -28,7 +30,10 @@ _LATER = {
     "SKOPS_TYPES": "hinge.estimators.persistence",
     "LinearSVC": "hinge.estimators.linear",
     "LinearSVR": "hinge.estimators.linear",
+    "RankSVM": "hinge.estimators.ranking",
     "l1_min_c": "sklearn.svm",
+    "mean_ndcg": "hinge.estimators.ranking_scores",
+    "ordered_pairs": "hinge.estimators.ranking_scores",
 }
 
 

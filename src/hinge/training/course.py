@@ -158,17 +158,25 @@ class Past:
 
     def continued(self, tasks: Sequence[Task], formulation: Formulation) -> Sequence[Task]:
         """Give each task the β that the same task ended with, if it is the same fit."""
-        if self.key != _key_of(formulation, len(tasks)):
+        if not self.is_of(formulation, len(tasks)):
             return tasks
-        data, continued = formulation.data, []
-        for task, (places, beta) in zip(tasks, self.betas, strict=True):
-            if not len(places):  # that fit did not come to it
-                continued.append(task)
-                continue
-            whole = np.zeros((len(beta), data.shape[0]))
-            whole[:, places] = beta
-            continued.append(replace(task, start=whole[:, data.places[task.samples]].ravel()))
-        return continued
+        return [
+            replace(task, start=self.start_of(number, formulation.data.places[task.samples]))
+            if len(self.betas[number][0])  # that fit came to it
+            else task
+            for number, task in enumerate(tasks)
+        ]
+
+    def is_of(self, formulation: Formulation, n_machines: int) -> bool:
+        """Whether it is the same fit."""
+        return self.key == _key_of(formulation, n_machines)
+
+    def start_of(self, number: int, places: Index) -> Vector:
+        """Return the β that a machine ended with, of samples at these places in the caller's data."""
+        mine, beta = self.betas[number]
+        whole = np.zeros((len(beta), self.key[0]))
+        whole[:, mine] = beta
+        return whole[:, places].ravel()
 
 
 def _key_of(formulation: Formulation, n_machines: int) -> tuple[Any, ...]:
