@@ -468,7 +468,7 @@ export async function mount(place, ask, address) {
     if (!state.solver) return;
     const known = state.history.filter(Boolean);
     drawChart(chart, [
-      { values: known.map((h) => h.objective), colour: COLOURS[0], label: "objective", isLog: false },
+      { values: known.map((h) => h.objective), colour: colourOf("--accent"), label: "objective", isLog: false },
       { values: known.map((h) => h.violation), colour: COLOURS[1], label: "violation", isLog: true },
     ], colourOf("--faint"));
   }
