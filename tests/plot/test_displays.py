@@ -3,10 +3,12 @@
 import subprocess
 import sys
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn.svm
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from sklearn.datasets import load_iris, make_blobs, make_moons
 from sklearn.model_selection import GridSearchCV
@@ -241,3 +243,16 @@ def test_matplotlib_is_imported_when_something_is_drawn():
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert told.strip() == "plots need matplotlib: pip install 'hinge-svm[plot]'"
+
+
+@pytest.mark.parametrize("style", ["default", "dark_background"])
+def test_lines_are_seen_on_light_and_dark_pages(style):
+    X, y = make_moons(60, noise=0.2, random_state=0)
+    with plt.style.context(style):
+        ax = DecisionBoundary.from_estimator(SVC(C=10, gamma=1.0).fit(X, y), X, y).ax_
+        background = np.array(to_rgb(ax.get_facecolor()))
+        boundary = next(line for line in ax.get_lines() if line.get_label() == "boundary")
+        rings = next(marks for marks in ax.collections if str(marks.get_label()).startswith("support vector"))
+        for colour in (boundary.get_color(), rings.get_edgecolor()[0, :3]):
+            assert np.abs(np.array(to_rgb(colour)) - background).mean() > 0.5
+    plt.close("all")

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from hinge.arrays import Vector
-from hinge.plot.style import INK, Display, colour_of, draw_rings, legend_beside, marker_of
+from hinge.plot.style import Display, colour_of, draw_rings, ink_of, legend_beside, marker_of, paper_of
 from hinge.plot.subjects import Feature, Subject, codes_of, column_of, dense, names_of, rows_like
 
 # Room around the samples, as a share of their range.
@@ -163,7 +163,7 @@ class DecisionBoundary(Display):
         for k in range(n):  # one line around each region: levels between two numbers would cross a third
             inside = (self.response == k).astype(np.float64)
             if 0 < inside.mean() < 1:
-                ax.contour(self.xx, self.yy, inside, levels=[0.5], colors=INK, linewidths=0.7, zorder=1)
+                ax.contour(self.xx, self.yy, inside, levels=[0.5], colors=[ink_of(ax)], linewidths=0.7, zorder=1)
 
     def _draw_levels(self, ax: Any) -> None:
         low, high = float(self.response.min()), float(self.response.max())
@@ -176,18 +176,18 @@ class DecisionBoundary(Display):
         if shown:
             ax.contour(
                 self.xx, self.yy, self.response, levels=[level for level, _ in shown],
-                linestyles=[line for _, line in shown], colors=INK, linewidths=1.1, zorder=1,
+                linestyles=[line for _, line in shown], colors=[ink_of(ax)], linewidths=1.1, zorder=1,
             )  # fmt: skip
-        ax.plot([], [], "-", color=INK, linewidth=1.1, label="boundary")
+        ax.plot([], [], "-", color=ink_of(ax), linewidth=1.1, label="boundary")
         if len(shown) > 1:
-            ax.plot([], [], "--", color=INK, linewidth=1.1, label="margin")
+            ax.plot([], [], "--", color=ink_of(ax), linewidth=1.1, label="margin")
 
     def _draw_samples(self, ax: Any) -> None:
         x, y = self.points.T
         size = float(np.clip(4000 / len(x), 10, 26))
-        look = {"s": size, "linewidths": 0.4, "edgecolors": "white", "zorder": 3}
+        look = {"s": size, "linewidths": 0.4, "edgecolors": paper_of(ax), "zorder": 3}
         if self.codes is None:
-            ax.scatter(x, y, color=INK, label=f"sample ({len(x)})", **look)
+            ax.scatter(x, y, color=ink_of(ax), label=f"sample ({len(x)})", **look)
         else:
             for k, name in enumerate(self.classes):
                 mine = self.codes == k

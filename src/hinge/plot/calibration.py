@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from hinge.arrays import Vector
-from hinge.plot.style import INK, Display, colour_of, legend_beside, line_of, marker_of
+from hinge.plot.style import Display, colour_of, ink_of, legend_beside, line_of, marker_of
 from hinge.plot.subjects import codes_of
 
 # Classes beyond which only the probability of the predicted class is drawn.
@@ -127,7 +127,7 @@ class Calibration(Display):
             Where to; by default a new figure.
         """
         ax = self._begin(ax)
-        ax.plot([0, 1], [0, 1], ":", color=INK, linewidth=1.0, label="perfect")
+        ax.plot([0, 1], [0, 1], ":", color=ink_of(ax), linewidth=1.0, label="perfect")
         largest = max(float(curve.counts.max()) for curve in self.curves.values())
         for k, (name, curve) in enumerate(self.curves.items()):
             areas = _AREAS[0] + (_AREAS[1] - _AREAS[0]) * curve.counts / largest
@@ -138,7 +138,7 @@ class Calibration(Display):
         ax.set(
             xlabel="probability foretold", ylabel="share that came true", xlim=(-0.04, 1.04), ylim=(-0.04, 1.04)
         )
-        ax.grid(alpha=0.25, color=INK, linewidth=0.4)
+        ax.grid(alpha=0.25, color=ink_of(ax), linewidth=0.4)
         ax.set_title(self.title, fontsize=10, loc="left")
         legend_beside(ax)
         return self

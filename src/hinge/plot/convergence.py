@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from hinge.arrays import Vector
-from hinge.plot.style import INK, Display, colour_of, legend_beside, line_of, marker_of
+from hinge.plot.style import Display, colour_of, ink_of, legend_beside, line_of, marker_of
 from hinge.plot.subjects import Subject
 from hinge.trace import Trace
 
@@ -97,11 +97,11 @@ class Convergence(Display):
             if is_alone:
                 self._draw(ax, 1, "duality gap", getattr(trace, work), trace.gap)
         if self.tol is not None:
-            ax.axhline(self.tol, color=INK, linestyle=":", linewidth=1.0, label=f"tolerance {self.tol:g}")
+            ax.axhline(self.tol, color=ink_of(ax), linestyle=":", linewidth=1.0, label=f"tolerance {self.tol:g}")
         ax.set(yscale="log", xlabel=_LABELS[work])
         ax.locator_params(axis="x", nbins=5)  # seconds of small fits have many digits
         ax.set_ylabel("violation, duality gap" if len(self.traces) == 1 else "violation on all samples")
-        ax.grid(alpha=0.25, color=INK, linewidth=0.4)
+        ax.grid(alpha=0.25, color=ink_of(ax), linewidth=0.4)
         ax.set_title(self.title, fontsize=10, loc="left")
         legend_beside(ax)
         return self

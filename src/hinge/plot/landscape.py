@@ -17,7 +17,7 @@ import numpy as np
 
 from hinge.arrays import Vector
 from hinge.io import atomic_write
-from hinge.plot.style import INK, Display, blank_figure
+from hinge.plot.style import Display, blank_figure, ink_of
 
 FORMATS = ("png", "svg", "pdf")
 
@@ -28,11 +28,14 @@ _GREEK = {"gamma": "γ", "nu": "ν", "epsilon": "ε"}
 _N_LEVELS = 6
 _BETTER_PART = 0.7
 
+# Contours lie on the colours of a map, which are the same on every page.
+_INK = "#1a1a1a"
+
 _STAR = {"marker": "*", "markersize": 17, "color": "#d55e00", "markeredgecolor": "white", "linestyle": "none"}
 _DOTS = {
     "s": 10,
     "facecolor": "white",
-    "edgecolor": INK,
+    "edgecolor": _INK,
     "linewidths": 0.6,
     "alpha": 0.8,
     "zorder": 3,
@@ -146,7 +149,7 @@ class Landscape(Display):
         quantity = f"{self.score_name} ({self.unit})" if self.unit else self.score_name
         if places.shape[1] == 1:
             order = np.argsort(places[:, 0])
-            ax.plot(places[order, 0], values[order], "o-", color=INK, markersize=4, linewidth=1.2)
+            ax.plot(places[order, 0], values[order], "o-", color=ink_of(ax), markersize=4, linewidth=1.2)
             ax.plot([mark[0]], [top], **_STAR)
             ax.grid(alpha=0.3)
             ax.set_ylabel(quantity)
@@ -234,7 +237,7 @@ def _draw_contours(axes: Any, places: Vector, values: Vector, quantity: str, sma
     colours = "cividis_r" if smaller_is_better else "cividis"
     filled = getattr(axes, kind + "f")(*data, levels=bounds, cmap=colours, norm=BoundaryNorm(bounds, 256))
     if len(lines):
-        drawn = getattr(axes, kind)(*data, levels=lines, colors=INK, linewidths=1.0)
+        drawn = getattr(axes, kind)(*data, levels=lines, colors=_INK, linewidths=1.0)
         axes.clabel(drawn, fontsize=8, fmt="%g")
     axes.figure.colorbar(filled, ax=axes, label=quantity, ticks=bounds, format="%g", spacing="uniform")
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from hinge.arrays import Vector
-from hinge.plot.style import INK, Display, colour_of, legend_beside
+from hinge.plot.style import Display, colour_of, ink_of, legend_beside, paper_of
 from hinge.plot.subjects import Subject, codes_of
 
 _HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++", "oo")
@@ -129,14 +129,14 @@ class Margins(Display):
         names, shown = list(self.groups), [np.clip(values, low, high) for values in self.groups.values()]
         drawn = ax.hist(
             shown, bins=edges, stacked=True, label=names if any(names) else None,
-            color=[colour_of(k) for k in range(len(names))], edgecolor="white", linewidth=0.3,
+            color=[colour_of(k) for k in range(len(names))], edgecolor=paper_of(ax), linewidth=0.3,
         )[2]  # fmt: skip
         for k, bars in enumerate(drawn if len(names) > 1 else []):
             for bar in bars:
                 bar.set_hatch(_HATCHES[k % len(_HATCHES)])
         for line, (name, places) in zip(("-", "--"), self.marks.items(), strict=False):
             for k, place in enumerate(places):
-                ax.axvline(place, color=INK, linestyle=line, linewidth=1.1, label=None if k else name)
+                ax.axvline(place, color=ink_of(ax), linestyle=line, linewidth=1.1, label=None if k else name)
         lost = f"; {beyond} beyond the axis are in its last bars" if beyond else ""
         ax.set(xlabel=self.label + lost, ylabel="samples")
         ax.set_title(self.title, fontsize=10, loc="left")

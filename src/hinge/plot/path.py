@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from hinge.arrays import Vector
-from hinge.plot.style import INK, Display, colour_of, legend_beside, line_of, marker_of
+from hinge.plot.style import Display, colour_of, ink_of, legend_beside, line_of, marker_of
 from hinge.plot.subjects import Subject, dense
 
 Quantity = Literal["support", "weights", "score"]
@@ -110,7 +110,7 @@ class Path(Display):
             look = {"color": colour_of(k), "linestyle": line_of(k), "marker": marker_of(k), "markersize": 4}
             ax.plot(self.costs, curve, label=name or None, linewidth=1.4, **look)
         ax.set(xscale="log", xlabel="C", ylabel=self.label)
-        ax.grid(alpha=0.25, color=INK, linewidth=0.4)
+        ax.grid(alpha=0.25, color=ink_of(ax), linewidth=0.4)
         ax.set_title(self.title, fontsize=10, loc="left")
         legend_beside(ax)
         return self

@@ -12,7 +12,6 @@ from hinge.arrays import Vector
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6BB1", "#7F7F7F", "#B8A800")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 LINES = ("-", "--", "-.", ":")
-INK = "#1a1a1a"
 
 #: Size of a picture of its own, in inches.
 INCHES = (7.2, 4.8)
@@ -73,6 +72,16 @@ class Display:
         return ax
 
 
+def ink_of(ax: Any) -> Any:
+    """Return the colour of the labels: lines in it are seen on a dark page, too."""
+    return ax.xaxis.label.get_color()
+
+
+def paper_of(ax: Any) -> Any:
+    """Return the colour behind the data: thin edges in it part marks that overlap."""
+    return ax.get_facecolor()
+
+
 def colour_of(k: int) -> str:
     """Return the colour of the k-th class or curve."""
     return COLOURS[k % len(COLOURS)]
@@ -116,5 +125,5 @@ def ring_areas(strengths: Vector) -> Vector:
 def draw_rings(ax: Any, x: Vector, y: Vector, strengths: Vector) -> None:
     """Draw rings around support vectors, as large as their α."""
     label = "support vector (size: α)"
-    look = {"facecolors": "none", "edgecolors": INK, "linewidths": 0.8, "alpha": 0.75, "zorder": 4}
+    look = {"facecolors": "none", "edgecolors": ink_of(ax), "linewidths": 0.8, "alpha": 0.75, "zorder": 4}
     ax.scatter(x, y, s=ring_areas(strengths), label=label, **look)

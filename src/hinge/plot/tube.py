@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from hinge.arrays import Vector
-from hinge.plot.style import INK, Display, colour_of, draw_rings, legend_beside
+from hinge.plot.style import Display, colour_of, draw_rings, ink_of, legend_beside
 from hinge.plot.subjects import Subject, dense, names_of, rows_like
 
 _CURVE_POINTS = 500
@@ -114,7 +114,7 @@ class RegressionTube(Display):
             draw_rings(ax, self.x[support], self.y[support], self.strengths[support])
         ax.set(xlabel=self.name, ylabel="target" if is_curve else "observed")
         ax.set_xlim(self.across[0], self.across[-1])
-        ax.grid(alpha=0.25, color=INK, linewidth=0.4)
+        ax.grid(alpha=0.25, color=ink_of(ax), linewidth=0.4)
         ax.set_title(self.title, fontsize=10, loc="left")
         legend_beside(ax)
         return self
