@@ -26,7 +26,7 @@ from hinge.runtime.threads import Team, blas_on_one_thread, lazy
 # The error of a decision in single precision, as a share of the largest, beyond which it is made in double.
 _ERROR_IN_SINGLE = 1e-4
 
-# Decisions that are nearer to zero than so many times their error are made again in double precision.
+# Decisions that are nearer to zero than this many times their error are made again in double precision.
 _DOUBT = 10.0
 
 # Where more than this share of the rows would be decided again in double, single precision saves no time.

@@ -131,15 +131,16 @@ class Sizes:
     Parameters
     ----------
     one_set : int
-        A problem of up to so many variables is one working set: its whole matrix is cheaper than a second choice.
+        A problem of up to this many variables is one working set: its whole matrix is cheaper than a second
+        choice.
     smallest_set, largest_set : int
         Variables that a working set of a larger problem has at least, and at most. In between, it has somewhat
         more than are free. Memory may allow fewer.
     cheap_subset, dear_subset : int
-        A random quarter is solved first where it has at least so many samples, with kernel values that are cheap
-        to compute again and with dear ones.
+        A random quarter is solved first where it has at least this many samples, with kernel values that are cheap
+        to compute again and with expensive ones.
     one_pass : int
-        A problem of up to so many variables, whose matrix is in memory, is solved in one compiled pass.
+        A problem of up to this many variables, whose matrix is in memory, is solved in one compiled pass.
 
     Examples
     --------

@@ -110,7 +110,7 @@ class RowKernel:
         return _symmetric_part(values) if share > 0 else values
 
     def blocks(self, queries: Collection, vectors: Collection, room: int) -> Iterator[tuple[slice, Floats]]:
-        """Yield places among new samples and their kernel values with ``vectors``, so many bytes at a time.
+        """Yield places among new samples and their kernel values with ``vectors``, this many bytes at a time.
 
         The function sees the whole container of the vectors, as in scikit-learn: the very object that it was
         trained with.

@@ -30,7 +30,7 @@ class Layout:
         Rows worked on together where each is read as a whole. Partial sums, mostly in single precision, run
         over them before they join a double-precision total; decisions and k(x, x) are found for as many at once.
     sparse_rows : int
-        Most samples in a panel of sparse ones; so many sums stay in the first-level cache.
+        Most samples in a panel of sparse ones; this many sums stay in the first-level cache.
     sparse_values : int
         Values that a panel of sparse samples has at most if that can be helped: the second-level cache again.
     batch_bytes : int

@@ -259,7 +259,7 @@ def _model_of(theirs: Any) -> Model:
 
 
 def _machine_rows(theirs: Any) -> Vector:
-    """Return one row of coefficients a machine."""
+    """Return one row of coefficients per machine."""
     layout = theirs.dual_coef_
     dense: NDArray[np.float64] = layout.toarray() if sp.issparse(layout) else np.array(layout)
     n_classes = len(getattr(theirs, "classes_", ()))

@@ -123,7 +123,7 @@ class LinearMachine(StandIn, LinearExchange, Trainable):
 
     @property
     def _has_many_free(self) -> bool:
-        """Whether so many variables are inside their box that their rounding is felt."""
+        """Whether this many variables are inside their box that their rounding is felt."""
         return bool(self.loss == self._squared_loss)
 
     def _scale_of(self, data: TrainingData) -> float:

@@ -107,7 +107,7 @@ def coefficients_of(estimator: Any) -> Vector:
 
 
 def _beta_of(task: Task, coefficients: Vector) -> Vector:
-    """Return β of a task: ν-SVC was divided by its margin, regressions have two variables a sample."""
+    """Return β of a task: ν-SVC was divided by its margin, regressions have two variables per sample."""
     problem, n = task.problem, task.problem.n_samples
     if task.divide:
         total = float(np.abs(coefficients).sum())

@@ -23,7 +23,7 @@ from hinge.io.svmlight.read import Data
 
 _COMPRESSIONS = (".gz", ".bz2", ".xz")
 
-# Bytes a value for taking the label column out of a sparse matrix.
+# Bytes per value for taking the label column out of a sparse matrix.
 _BYTES_TO_SPLIT = 40
 
 # NumPy reads headers of whatever length they claim before it refuses those above 10,000 bytes.

@@ -60,7 +60,7 @@ class Combination:
         return columns.indptr.astype(np.int64), columns.indices.astype(np.uint32), columns.data
 
     def seconds(self, n_rows: int) -> float:
-        """Guess how long one thread takes for so many rows of kernel values."""
+        """Guess how long one thread takes for this many rows of kernel values."""
         each = float(self._coefficients.size)
         if self._sparse is not None:
             each = MULTIPLY_ADDS_PER_SPARSE_ONE * len(self._sparse[2])

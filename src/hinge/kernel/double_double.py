@@ -19,7 +19,7 @@ Pair = tuple[float, float]
 
 
 def _parts(number: Fraction, bits: tuple[int, ...]) -> tuple[float, ...]:
-    """Cut a number into doubles of so many bits each, the largest first."""
+    """Cut a number into doubles of this many bits each, the largest first."""
     parts = []
     for n_bits in bits:
         _, exponent = frexp(float(number))

@@ -60,7 +60,7 @@ def sizes_of(samples: Samples, kernel: Kernel, statistic: Statistic, diagonal: V
 
 
 def operations_of(samples: Samples, kernel: Kernel, n_support: int) -> tuple[float, float]:
-    """Return κ of a kernel value, and of the sum over so many support vectors."""
+    """Return κ of a kernel value, and of the sum over this many support vectors."""
     of_value = (samples.terms + _OPERATIONS) * kernel.amplification
     if kernel.is_linear and samples.feature_samples is not None:
         return of_value, float(n_support)  # through the weight vector

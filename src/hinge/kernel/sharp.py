@@ -26,7 +26,7 @@ Pairs = NDArray[np.float64]
 
 
 def seconds_of(samples: Samples, n_values: int) -> float:
-    """Guess how long one thread takes for so many kernel values."""
+    """Guess how long one thread takes for this many kernel values."""
     return (SECONDS_PER_SHARP_TERM * samples.terms + SECONDS_PER_SHARP_VALUE) * n_values
 
 

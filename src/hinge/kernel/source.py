@@ -135,7 +135,7 @@ class Source:
         return sizes, operations_of(self.samples, self.kernel, int(np.count_nonzero(coefficients)))
 
     def sharp_seconds(self, n_values: int) -> float:
-        """Guess how long one thread takes for `sharp_product` of so many kernel values."""
+        """Guess how long one thread takes for `sharp_product` of this many kernel values."""
         return 0.0 if self.features is not None else seconds_of(self.samples, n_values)
 
     def sharp_product(self, support: Index, factors: Vector, rows: Index, team: Team) -> Pairs:

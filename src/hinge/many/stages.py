@@ -69,7 +69,7 @@ class Stage:
         return len(self.sizes)
 
     def parts(self, count: int) -> Parts:
-        """Lay out the problems of all pairs, for so many sets of samples."""
+        """Lay out the problems of all pairs, for this many sets of samples."""
         one = self.problem
         rows = self.members + self.n_samples * np.arange(count)[:, None]
         v, lo, hi, start = (np.tile(values, count) for values in (one.v, one.lo, one.hi, one.start))
@@ -77,7 +77,7 @@ class Stage:
         return Parts.of(np.tile(self.sizes, count), rows.ravel(), problem)
 
     def spread(self, beta: Vector, count: int) -> Vector:
-        """Return the coefficients of all samples, a row a machine, for each of so many sets of samples."""
+        """Return the coefficients of all samples, one row per machine, for each of this many sets of samples."""
         coefficients = np.zeros((count, self.n_machines, self.n_samples))
         of_machine = np.repeat(np.arange(self.n_machines), self.sizes)
         coefficients[:, of_machine, self.members] = beta.reshape(count, -1)

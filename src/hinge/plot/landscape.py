@@ -23,7 +23,7 @@ FORMATS = ("png", "svg", "pdf")
 
 _GREEK = {"gamma": "γ", "nu": "ν", "epsilon": "ε"}
 
-# At most so many lines close together below the best score, and about as many levels of colour from there to the
+# At most this many lines close together below the best score, and about as many levels of colour from there to the
 # worst. "Close" is measured by what the better part of the points spans: the rest is far from any sensible choice.
 _N_LEVELS = 6
 _BETTER_PART = 0.7

@@ -23,7 +23,7 @@ _FEW_RINGS = 40
 # Area of a mark in a legend, in points².
 _IN_LEGEND = 34.0
 
-# Beyond so many entries a legend takes more room than the data.
+# Beyond this many entries a legend takes more room than the data.
 MOST_IN_LEGEND = 14
 
 

@@ -163,7 +163,7 @@ class _Entered:
 
 
 def within(seconds: float | None) -> _Entered:
-    """Let everything inside end within so many seconds, if any are given."""
+    """Let everything inside end within this many seconds, if any are given."""
     return _Entered(Interrupt(_current.get(), seconds))
 
 

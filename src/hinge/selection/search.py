@@ -103,7 +103,7 @@ class GridSearch(Linked, BaseSearchCV):  # type: ignore[misc]
     Attributes
     ----------
     cv_results_ : dict of arrays
-        As in ``GridSearchCV``, with two more columns a fold: ``split0_violation`` and ``split0_converged``. The
+        As in ``GridSearchCV``, with two more columns per fold: ``split0_violation`` and ``split0_converged``. The
         strategies ``"halving"`` and ``"refine"`` add ``iter`` and ``n_resources``.
     best_params_, best_score_, best_index_, best_estimator_, refit_time_, scorer_, n_splits_, multimetric_
         As in ``GridSearchCV``.

@@ -199,7 +199,7 @@ def _own_score(machine: KernelMachine, X: Any, y: Any, sample_weight: Any = None
 def _machines(
     estimator: KernelMachine, candidates: Sequence[dict[str, Any]]
 ) -> tuple[list[KernelMachine], list[Exception | None]]:
-    """Return a machine a candidate, and what is wrong with its parameters.
+    """Return one machine per candidate, and what is wrong with its parameters.
 
     Parameters that candidates do not set are looked at once: cloning and checking all of them takes as long as
     fitting a small machine.

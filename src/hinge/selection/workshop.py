@@ -96,7 +96,7 @@ class Workshop:
         self._spare: dict[int, list[Floats]] = {}
 
     def square(self, n: int) -> Floats:
-        """Return memory for a matrix; used before if possible, since the first touch of memory is dear."""
+        """Return memory for a matrix; used before if possible, since the first touch of memory is expensive."""
         with self._lock:
             spare = self._spare.get(n)
             if spare:

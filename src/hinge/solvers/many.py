@@ -50,7 +50,7 @@ class Parts:
 
     @classmethod
     def of(cls, sizes: Index, samples: Index, problem: DualProblem, gram: Gram | None = None) -> Parts:
-        """Lay out problems of so many variables each, each at its start; their reports are about ``gram``."""
+        """Lay out problems of this many variables each, each at its start; their reports are about ``gram``."""
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         layout = Layout.of(offsets, samples, problem, problem.start.copy())
         reason = f"{int(sizes.max(initial=0))} variables at the most fit one working set"
@@ -98,7 +98,7 @@ class Parts:
         return np.asarray(self.layout.account.levels.mean(axis=1))
 
     def figures(self) -> Vector:
-        """Return what the reports differ in, a line a problem: `columns`."""
+        """Return what the reports differ in, one line per problem: `columns`."""
         return np.column_stack([self.layout.account.figures, self.seconds, self.sizes])
 
     def solution(self, number: int) -> Solution:

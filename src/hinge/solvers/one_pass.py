@@ -29,7 +29,7 @@ from hinge.solvers.pairs.rules import SECOND_ORDER, Search
 from hinge.solvers.pairs.step import CONVERGED, STEP_LIMIT, Point, Rows
 from hinge.solvers.run import Run
 
-# Pair steps a variable before the free variables are moved together, and how sharply they settle by themselves.
+# Pair steps per variable before the free variables are moved together, and how sharply they settle by themselves.
 _BURST = 5
 _PAIR_TOL = 1e-3
 

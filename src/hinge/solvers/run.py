@@ -21,7 +21,7 @@ from hinge.solvers.state import State
 _MIN_DEFAULT_STEPS = 10_000_000
 _DEFAULT_STEPS_PER_VARIABLE = 100
 
-# Pair steps a variable that an inner problem begins with.
+# Pair steps per variable that an inner problem begins with.
 MOST_BURST = 5.0
 
 # A product that is under way when the run must stop may take this much longer, because its step would be lost
@@ -44,7 +44,7 @@ class Effort:
     Attributes
     ----------
     burst : float
-        Pair steps a variable that are tried before the free variables are moved together.
+        Pair steps per variable that are tried before the free variables are moved together.
     credit : float
         Seconds that free sets have earned because pair steps did not suffice.
     grant : float

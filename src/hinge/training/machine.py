@@ -244,7 +244,7 @@ def assemble(
     Returns
     -------
     Model
-        One row of coefficients a machine.
+        One row of coefficients per machine.
     """
     number, samples, values = _coefficients(machines)
     is_used = np.zeros(len(places), dtype=bool)
@@ -269,7 +269,7 @@ def assemble(
 
 
 def coefficient_rows(machines: Sequence[Machine], n: int) -> Vector:
-    """Return the coefficients of all ``n`` samples, a row a machine; zero where a sample has no part in it."""
+    """Return the coefficients of all ``n`` samples, one row per machine; zero where a sample has no part in it."""
     rows = np.zeros((len(machines), n))
     number, samples, values = _coefficients(machines)
     rows[number, samples] = values

@@ -29,7 +29,7 @@ class Caution:
     checks : float
         What comes after the tolerance is met, as a share of the time left: checks, and samples that object.
     few : int
-        Up to so many machines are looked at one by one; of more, the rate of all tells how long the rest takes.
+        Up to this many machines are looked at one by one; of more, the rate of all tells how long the rest takes.
         A line needs as many looks.
     kept : int
         Looks that are kept.
@@ -104,7 +104,7 @@ class Pace:
     _finishes: list[tuple[float, float | None]] = field(default_factory=list)
 
     def note(self, machine: int, progress: Progress, seconds: float, part: float | None = None) -> None:
-        """Take in where a machine stands, so many seconds after the start.
+        """Take in where a machine stands, this many seconds after the start.
 
         Parameters
         ----------

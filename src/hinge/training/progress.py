@@ -355,7 +355,7 @@ class Tally:
         return self
 
     def advance(self, count: int) -> None:
-        """Count so many more as done; from any thread."""
+        """Count this many more as done; from any thread."""
         with self._lock:
             self._done += count
             if self._bar is not None:

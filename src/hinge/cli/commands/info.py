@@ -13,7 +13,7 @@ from hinge.cli.options import EXIT_OK
 from hinge.cli.tables import INFO
 from hinge.plot.page import machine_rows
 
-# A feature whose range is so many times that of the median one stands out; ranges beyond this are not scaled.
+# A feature whose range is this many times that of the median one stands out; ranges beyond this are not scaled.
 _STANDS_OUT = 30.0
 _LARGE = 100.0
 

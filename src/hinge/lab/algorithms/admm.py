@@ -29,7 +29,7 @@ from hinge.solvers.state import State
 
 _RELAXATION = 1.6  # between 1.5 and 1.8 (section 3.4.3)
 
-# ρ changes where one residual is so many times the other; seldom, because each change starts u's sum anew.
+# ρ changes where one residual is this many times the other; seldom, because each change starts u's sum anew.
 _IMBALANCE = 5.0
 _STEPS_PER_CHANGE = 20
 

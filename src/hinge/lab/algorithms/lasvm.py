@@ -8,7 +8,7 @@ about as accurate as the optimum's (Bottou & Lin, section 1.8).
 *One pass* ends there, but for reprocessing S until its own violation is small. *To the tolerance* goes on with
 passes over the samples that violate then, until there are none.
 
-Cost. Two kernel rows a step. Whole ones here, because the laboratory's cache keeps whole rows; but residuals of
+Cost. Two kernel rows per step. Whole ones here, because the laboratory's cache keeps whole rows; but residuals of
 samples outside S are not kept up to date: that is done once after each pass.
 
 When to use. Where one look at each sample is all there is time for, or as a start for another method.

@@ -14,7 +14,7 @@ they measure it. b is the middle between the two ends of the violation, *room* h
 - *greedy* (Bottou & Lin, eq. 1.23 and 1.26): of *all* pairs the one whose step gains most. n² gains are looked
   at for each step; what faster rules approximate.
 
-Cost. O(n), O(n log n) and O(n²) for the choice, two kernel rows a step; greedy keeps the whole matrix.
+Cost. O(n), O(n log n) and O(n²) for the choice, two kernel rows per step; greedy keeps the whole matrix.
 
 When to use. To compare rules by what they need: steps for greedy, proofs for rate-certifying pairs.
 """

@@ -42,7 +42,7 @@ def prepare(name: str, rest: int = 0) -> Prepared:
     name : str
         ``name[:rows[:storage]]``, where storage is ``sparse`` or ``dense``.
     rest : int
-        Where it is not 0, so many rows of the set that the name does *not* choose.
+        Where it is not 0, this many rows of the set that the name does *not* choose.
 
     Returns
     -------

@@ -42,7 +42,7 @@ from hinge.solvers.active_set.steps import (
     to_optimum,
 )
 
-# Most variables that may be free: the inverse takes 8 bytes a pair of them, and a change as many multiplications.
+# Most variables that may be free: the inverse takes 8 bytes per pair of them, and a change as many products.
 MOST_FREE = 2500
 
 # Places for variables still to be freed in a new inverse: moving it once in as many changes is cheap.

@@ -64,7 +64,7 @@ class Search(NamedTuple):
 
     @classmethod
     def of(cls, n_variables: int, n_groups: int, residual: Any, values: Any, looks_back: bool) -> Search:
-        """Make room for so many variables, or fewer.
+        """Make room for this many variables, or fewer.
 
         Parameters
         ----------
