@@ -11,14 +11,17 @@ from numpy.typing import NDArray
 
 from hinge.data.cancellation import comparison_of
 from hinge.data.collection import Collection
+from hinge.data.dense import DenseSamples
 from hinge.data.given import RowKernel
 from hinge.data.samples import Samples
+from hinge.data.sparse import SparseSamples
 from hinge.data.storage import DENSE_SHARE_OF_FEW, Reference
 from hinge.data.structure import canonical, compact
 from hinge.kernel.combination import Combination
 from hinge.kernel.kernels import Kernel
 from hinge.kernel.precision import ErrorInSingle
 from hinge.kernel.tiles import Panel, Tiles
+from hinge.kernel.weights import Weights, are_rounded_too_often
 from hinge.runtime.interrupt import catching
 from hinge.runtime.memory import default_cache_bytes
 from hinge.runtime.threads import Team, blas_on_one_thread, lazy
@@ -254,17 +257,27 @@ class Model:
     def _weights(self) -> Any:
         vectors = self._vectors
         if not sp.issparse(vectors):
-            weights = self.coefficients @ vectors
+            weights = self._combined(vectors, np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
             weights.flags.writeable = False
             return weights
         columns, (narrow,) = compact(vectors)
-        weights = type(vectors)(self.coefficients) @ narrow
+        weights = self._combined(narrow, np.asarray(narrow.astype(np.float64).power(2).sum(axis=1)).ravel())
         weights.sort_indices()
         if columns is not None:
             shape = self.coefficients.shape[0], vectors.shape[1]
             weights = type(vectors)((weights.data, columns[weights.indices], weights.indptr), shape=shape)
         weights.data.flags.writeable = False
         return weights
+
+    def _combined(self, vectors: Any, squared_norms: NDArray[np.float64]) -> Any:
+        """Σ coefficient · x for every machine, in the container of ``vectors``."""
+        container = type(vectors) if sp.issparse(vectors) else np.asarray
+        coefficients = self.coefficients
+        if not are_rounded_too_often(coefficients, squared_norms):
+            return (coefficients if container is np.asarray else container(coefficients)) @ vectors
+        samples = DenseSamples(vectors) if container is np.asarray else SparseSamples.of(vectors)
+        rows = coefficients.toarray() if sp.issparse(coefficients) else coefficients
+        return container(np.array([Weights(samples, Team(1)).sharp(row).sum(axis=0) for row in rows]))
 
     @lazy
     def _vectors(self) -> Any:

@@ -4,11 +4,40 @@ from __future__ import annotations
 
 import numpy as np
 
-from hinge.arrays import FeatureRows, Index, Vector
+from hinge.arrays import FeatureRows, Floats, Index, Vector
 from hinge.data.layout import LAYOUT
 from hinge.data.samples import FeatureSamples
+from hinge.kernel.rounding import UNIT
 from hinge.kernel.sharp import Pairs, sharp_weights
 from hinge.runtime.threads import Team
+
+# Error of decisions, which are 1 at the margin, that the rounding of sums may cause.
+_FELT = 1e-8
+
+
+def are_rounded_too_often(coefficients: Floats, squared_norms: Floats) -> bool:
+    """Whether sums ``Σ coefficient · x`` in double precision would be felt in decisions of the same samples.
+
+    Rounding errors add up like a random walk: to about u √n Σ|coefficient| ‖x‖, where u is half a unit in
+    the last place.
+
+    Parameters
+    ----------
+    coefficients : array of shape (n,) or (n_machines, n)
+        The coefficients.
+    squared_norms : array of shape (n,)
+        ‖x‖² of their samples.
+
+    Examples
+    --------
+    >>> are_rounded_too_often(np.array([1.0, -1.0]), np.array([2.0, 3.0]))
+    False
+    >>> are_rounded_too_often(np.array([1.0, -1.0]), np.array([1e13, 3.0]))
+    True
+    """
+    norms = np.sqrt(squared_norms, dtype=np.float64)
+    error = UNIT * np.sqrt(len(norms)) * (np.abs(coefficients) @ norms) * norms.max(initial=0.0)
+    return bool(np.max(error, initial=0.0) > _FELT)
 
 
 class Weights:
@@ -44,6 +73,14 @@ class Weights:
         """As `of`, to twice the digits of a double: the sum of two lines."""
         support = np.flatnonzero(coefficients)
         return sharp_weights(self._samples.exact_rows(), self.n_features, support, coefficients[support])
+
+    def rounded_once(self, coefficients: Vector) -> Vector:
+        """As `of`, for whoever keeps the weights and not the coefficients: as exact as decisions can feel."""
+        support = np.flatnonzero(coefficients)
+        norms = self._samples.squared_norms(np.float64)[support]
+        if are_rounded_too_often(coefficients[support], norms):
+            return np.asarray(self.sharp(coefficients).sum(axis=0))
+        return self.of(coefficients)
 
     def project(self, weights: Vector) -> Vector:
         """Return ``X weights``."""

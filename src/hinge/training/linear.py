@@ -88,7 +88,7 @@ def run_linear(course: Course, trainer: Trainer, threshold: Threshold) -> Fit:
 def _weights(machine: Machine, trainer: Trainer) -> Vector:
     coefficients = np.zeros(trainer.gram.n)
     coefficients[machine.samples] = machine.coefficients
-    return trainer.gram.weights.of(coefficients)
+    return trainer.gram.weights.rounded_once(coefficients)
 
 
 def weight_model(weights: Vector, intercepts: Vector | Sequence[float]) -> Model:
