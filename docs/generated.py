@@ -11,6 +11,7 @@ FOLDER = Path(__file__).parent / "reference" / "generated"
 MODULES = {
     "hinge": "Estimators, solvers and certificates",
     "hinge.selection": "Choosing parameters",
+    "hinge.dask": "Training on a cluster",
     "hinge.plot": "Pictures",
     "hinge.patch": "Hinge in the place of scikit-learn",
     "hinge.many": "Very many small fits",

@@ -58,6 +58,46 @@ MESSAGES = {
 
 
 @dataclass(frozen=True)
+class ClusterWork:
+    """What a fit on a cluster asked of it.
+
+    Attributes
+    ----------
+    workers, shards : int
+        Workers that held shards in the end, and shards.
+    questions : int
+        Questions that were put to all of them.
+    bytes_sent, bytes_received : int
+        What the arrays of questions and answers took.
+    seconds_waited : float
+        Time between questions and answers; of threads that wait side by side, of each.
+    rebuilt : int
+        Shards that were made again after their worker was lost.
+
+    Examples
+    --------
+    >>> print(ClusterWork(workers=2, shards=8, questions=40, bytes_sent=3_000_000, bytes_received=500_000))
+    2 workers with 8 shards, 40 questions in 0 s, 3 MB sent, 0.5 MB received
+    """
+
+    workers: int = 0
+    shards: int = 0
+    questions: int = 0
+    bytes_sent: int = 0
+    bytes_received: int = 0
+    seconds_waited: float = 0.0
+    rebuilt: int = 0
+
+    def __str__(self) -> str:
+        rebuilt = f", {self.rebuilt} shards made again" if self.rebuilt else ""
+        return (
+            f"{self.workers} workers with {self.shards} shards, {self.questions:,} questions in "
+            f"{self.seconds_waited:.3g} s, {self.bytes_sent / 1e6:.3g} MB sent, "
+            f"{self.bytes_received / 1e6:.3g} MB received{rebuilt}"
+        )
+
+
+@dataclass(frozen=True)
 class Report:
     """How a run went.
 
@@ -102,6 +142,8 @@ class Report:
         they were provably out of reach, where most were. Of several machines: the fewest and the most of any.
     trace : Trace or None
         The course of the run, where it was asked for; of several machines that of the one that took longest.
+    cluster : ClusterWork or None
+        What was asked of a cluster, where the fit ran on one.
 
     Examples
     --------
@@ -137,6 +179,7 @@ class Report:
     fewest_active: int = 0
     most_lagging: int = 0
     trace: Trace | None = field(default=None, compare=False, repr=False)
+    cluster: ClusterWork | None = None
 
     def __post_init__(self) -> None:
         if not self.message:
@@ -166,7 +209,9 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures as a plain dictionary, ready for JSON."""
-        figures = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "trace"}
+        figures = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("trace", "cluster")}
+        if self.cluster is not None:
+            figures["cluster"] = vars(self.cluster).copy()
         course = {} if self.trace is None else {"trace": self.trace.as_dict()}
         return {**figures, "status": str(self.status), **course}
 
@@ -186,6 +231,7 @@ class Report:
             ("kernel values", f"{self.precision} precision, {self.storage}" if self.storage else ""),
             ("work", work),
             ("seconds", f"{self.seconds:.3g}"),
+            ("cluster", "" if self.cluster is None else str(self.cluster)),
             ("trace", "" if self.trace is None else f"{len(self.trace)} points"),
         ]
         return [(name, value) for name, value in rows if value]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from math import isfinite
 from typing import Any, Literal, get_args
 
+from hinge.arrays import Vector
 from hinge.trace import Tracing
 
 Solver = Literal["auto", "block", "smo", "proximal", "descent"]
@@ -193,6 +194,9 @@ class Settings:
         How large a problem must be for working sets, active sets and subsets of it to be chosen.
     trace : Tracing, optional
         Record the course of the run in ``report.trace``.
+    keep : callable, optional
+        Called after each outer step with a function that returns β where the run stands, for whoever writes it
+        down.
 
     Examples
     --------
@@ -211,6 +215,7 @@ class Settings:
     start: Any = None
     sizes: Sizes = Sizes()
     trace: Tracing | None = None
+    keep: Callable[[Callable[[], Vector]], None] | None = None
 
     def __post_init__(self) -> None:
         for name, choices in (("solver", get_args(Solver)), ("rule", RULES)):

@@ -9,6 +9,7 @@ import numpy as np
 
 from hinge.arrays import Vector
 from hinge.dual.optimality import gap_of, multipliers_of, objective_of, violation_of
+from hinge.dual.problem import DualProblem
 from hinge.report import Report
 from hinge.runtime import clock
 from hinge.solvers.state import State
@@ -48,6 +49,13 @@ class Place(NamedTuple):
     nest: Sequence[Part]
     iterations: int
 
+    def point(self, problem: DualProblem) -> Vector:
+        """Return β of all samples, those who wait included."""
+        point = self.state.beta if self.beta is None else problem.near(self.beta)
+        for part in reversed(self.nest):
+            point = part.with_part(point)
+        return point
+
 
 class Recorder:
     """Records a run.
@@ -84,9 +92,7 @@ class Recorder:
         self._last_step = place.iterations
         problem, evaluations = whole.problem, whole.gram.counts.evaluations
         residual = None if place.nest or place.beta is not None else place.state.residual
-        point = place.state.beta if place.beta is None else problem.near(place.beta)
-        for part in reversed(place.nest):
-            point = part.with_part(point)
+        point = place.point(problem)
         if residual is None:
             product = whole.gram.product(problem.coefficients(point))
             residual = (problem.v.reshape(-1, problem.n_samples) - product).ravel()

@@ -155,9 +155,11 @@ class Run:
         """
         n_active = state.gram.n if n_active is None else n_active
         self.fewest_active = min(self.fewest_active, n_active)
+        place = Place(state, beta, n_active, self.nest, self.iterations)
         if self.recorder is not None and self.whole is not None:
-            place = Place(state, beta, n_active, self.nest, self.iterations)
             self.recorder.observe(self.whole, place)
+        if self.settings.keep is not None:
+            self.settings.keep(lambda: place.point(self.problem))
         if not self.nest:
             self.known = violation
         if self.settings.callback is not None:

@@ -154,7 +154,7 @@ class Past:
         betas = [
             (places[samples], beta.reshape(-1, max(len(samples), 1))) for samples, beta in points_of(fit.machines)
         ]
-        return cls(_key_of(fit.formulation, len(betas)), betas)
+        return cls(key_of(fit.formulation, len(betas)), betas)
 
     def continued(self, tasks: Sequence[Task], formulation: Formulation) -> Sequence[Task]:
         """Give each task the β that the same task ended with, if it is the same fit."""
@@ -169,7 +169,7 @@ class Past:
 
     def is_of(self, formulation: Formulation, n_machines: int) -> bool:
         """Whether it is the same fit."""
-        return self.key == _key_of(formulation, n_machines)
+        return self.key == key_of(formulation, n_machines)
 
     def start_of(self, number: int, places: Index) -> Vector:
         """Return the β that a machine ended with, of samples at these places in the caller's data."""
@@ -179,5 +179,6 @@ class Past:
         return whole[:, places].ravel()
 
 
-def _key_of(formulation: Formulation, n_machines: int) -> tuple[Any, ...]:
+def key_of(formulation: Formulation, n_machines: int) -> tuple[Any, ...]:
+    """Return what two fits must have in common, for one to go on from the other."""
     return formulation.data.shape[0], n_machines, tuple(formulation.labels)

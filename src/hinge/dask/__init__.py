@@ -1,0 +1,7 @@
+"""Exact training on a Dask cluster: the same machines as in `hinge`, for data that one computer does not hold."""
+
+from __future__ import annotations
+
+from hinge.dask.estimators import DaskNuSVC, DaskNuSVR, DaskOneClassSVM, DaskSVC, DaskSVR
+
+__all__ = ["DaskNuSVC", "DaskNuSVR", "DaskOneClassSVM", "DaskSVC", "DaskSVR"]

@@ -1,0 +1,247 @@
+"""The verbs of Dask that are used, all of them in this file.
+
+`submit` (tasks, and one actor a worker), `compute`, `gather`, `scatter`, `wait`, `run`, `nthreads`, `cancel`,
+`log_event`, and the call of an actor, which is made here by Dask's own connections: an `Actor` would wait for
+ever for a worker that died.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from hinge.runtime.interrupt import Cancelled
+
+# Seconds between two looks at whether somebody asked to stop, while answers are awaited.
+_LOOK = 0.02
+
+# Seconds that something small may take on a worker that is alive, and a worker to be called.
+_PATIENCE, _CONNECT = 30.0, 10.0
+
+
+class WorkerLostError(ConnectionError):
+    """A worker did not answer, and will not."""
+
+
+@contextmanager
+def client_for(client: Any) -> Iterator[Any]:
+    """Yield the client to work with: the caller's, that of the task we are in, or the default one."""
+    try:
+        from distributed import Client, default_client, get_worker, worker_client
+    except ModuleNotFoundError as error:
+        advice = "training on a cluster needs Dask: pip install 'hinge-svm[cluster]'"
+        raise ModuleNotFoundError(advice, name="distributed") from error
+    if client is not None:
+        if not isinstance(client, Client):
+            raise TypeError(f"client must be a distributed.Client or None, got {client!r}")
+        yield client
+        return
+    is_task = True
+    try:
+        get_worker()
+    except ValueError:
+        is_task = False
+    if is_task:
+        with worker_client() as own:  # its thread stands aside meanwhile, so that shards find room on this worker
+            yield own
+        return
+    try:
+        found = default_client()
+    except ValueError as error:
+        raise ValueError("no Dask client: pass client=, or make a distributed.Client first") from error
+    yield found
+
+
+class Cluster:
+    """What one fit asks of a Dask cluster.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The connection to its scheduler.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self.token = f"hinge-{secrets.token_hex(8)}"
+        self._hosts: dict[str, Any] = {}
+        self._direct: dict[str, bool] = {}
+
+    # ------------------------------------------------------------------ workers
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the scheduler can be heard."""
+        return bool(self.client.status == "running")
+
+    def workers(self) -> list[str]:
+        """Return the addresses of all workers that are there."""
+        with suppress(OSError, asyncio.TimeoutError, TimeoutError, RuntimeError):
+            return sorted(self.client.nthreads())
+        return []
+
+    def on_all(self, function: Callable[[], Any], cancelled: Callable[[], bool]) -> dict[str, Any]:
+        """Call a function on every worker at once; return its answers, or exceptions, by address."""
+        addresses = self.workers()
+        futures = [self.place(function, worker=address, is_strict=True) for address in addresses]
+        return dict(zip(addresses, self.wait_for(futures, cancelled), strict=True))
+
+    def start_hosts(self, kind: type[Any], addresses: Sequence[str], cancelled: Callable[[], bool]) -> list[str]:
+        """Start an actor of a class on each of these workers; return those where that went well."""
+        self._hosts.update({
+            address: self.client.submit(
+                kind, self.token, key=f"{self.token}-host-{secrets.token_hex(4)}", workers=[address],
+                allow_other_workers=False, actor=True, pure=False,
+            )
+            for address in addresses
+        })  # fmt: skip
+        outcomes = self.wait_for([self._hosts[address] for address in addresses], cancelled)
+        started = []
+        for address, outcome in zip(addresses, outcomes, strict=True):
+            if not isinstance(outcome, BaseException):
+                started.append(address)
+                continue
+            self.forget(address)
+            if not isinstance(outcome, WorkerLostError) and address in self.workers():
+                raise RuntimeError(f"worker {address} cannot hold shards: {outcome}") from outcome
+        return started
+
+    @property
+    def hosts(self) -> list[str]:
+        """Addresses of the workers that hold shards."""
+        return list(self._hosts)
+
+    def forget(self, address: str) -> None:
+        """Expect nothing of a worker any more."""
+        self._hosts.pop(address, None)
+
+    # ------------------------------------------------------------------ calls
+
+    def call(
+        self, function: str, arguments: Mapping[str, tuple[Any, ...]], cancelled: Callable[[], bool]
+    ) -> dict[str, Any]:
+        """Call a method of the actors at some addresses, all at once.
+
+        Returns
+        -------
+        dict
+            What each returned; a `WorkerLostError` for a worker that is gone.
+
+        Raises
+        ------
+        Cancelled
+            Somebody asked to stop. What workers have begun they finish, and nobody listens.
+        """
+        calls = {
+            asyncio.run_coroutine_threadsafe(self._call(address, function, given), self._loop): address
+            for address, given in arguments.items()
+        }
+        results = {}
+        waiting = set(calls)
+        while waiting:
+            done, waiting = concurrent.futures.wait(waiting, _LOOK)
+            for call in done:
+                results[calls[call]] = call.result()
+            if waiting and cancelled():
+                for call in waiting:
+                    call.cancel()
+                raise Cancelled
+        return results
+
+    @property
+    def _loop(self) -> Any:
+        return self.client.loop.asyncio_loop
+
+    async def _call(self, address: str, function: str, arguments: tuple[Any, ...]) -> Any:
+        from distributed.protocol import to_serialize
+
+        host = self._hosts.get(address)
+        if host is None:
+            return WorkerLostError(f"worker {address} is gone")
+        message = {
+            "actor": host.key,
+            "function": function,
+            "args": [to_serialize(argument) for argument in arguments],
+            "kwargs": {},
+        }
+        try:
+            answer = await self._send(address, message)
+        except (TimeoutError, OSError, KeyError) as error:  # KeyError: another worker at the same address
+            return WorkerLostError(f"worker {address} is gone: {error!r}")
+        if answer["status"] == "OK":
+            return answer["result"]
+        raise answer["exception"]
+
+    async def _send(self, address: str, message: dict[str, Any]) -> Any:
+        """Send a message to a worker; through the scheduler, where only that can reach it."""
+        if address not in self._direct:
+            try:
+                comm = await asyncio.wait_for(self.client.rpc.connect(address), _CONNECT)
+                self.client.rpc.reuse(address, comm)
+                self._direct[address] = True
+            except (TimeoutError, OSError):
+                self._direct[address] = False
+        if self._direct[address]:
+            return await self.client.rpc(address).actor_execute(**message)
+        return await self.client.scheduler.proxy(worker=address, msg={**message, "op": "actor_execute"})
+
+    # ------------------------------------------------------------------ tasks
+
+    def compute(self, parts: Sequence[Any]) -> list[Any]:
+        """Have parts of collections computed, together, and kept where they are; return their futures."""
+        return list(self.client.compute(list(parts)))
+
+    def place(
+        self, function: Callable[..., Any], *arguments: Any, worker: str | None = None, is_strict: bool = False
+    ) -> Any:
+        """Call a function on the worker that holds its arguments, or on a certain one; return the future."""
+        where = {} if worker is None else {"workers": [worker], "allow_other_workers": not is_strict}
+        key = f"{self.token}-place-{secrets.token_hex(4)}"
+        return self.client.submit(function, *arguments, key=key, pure=False, **where)
+
+    def wait_for(self, futures: Sequence[Any], cancelled: Callable[[], bool]) -> list[Any]:
+        """Return what tasks returned, or their exceptions."""
+        from distributed import TimeoutError as Late
+        from distributed import wait
+
+        left = list(futures)
+        while left:
+            with suppress(Late, TimeoutError):
+                wait(left, timeout=10 * _LOOK)
+            left = [future for future in left if not future.done()]
+            if left and cancelled():
+                self.client.cancel(left)
+                raise Cancelled
+            if left and not self.is_connected:
+                raise ConnectionError(f"the connection to the scheduler {self.client.scheduler.address} is lost")
+        return [_outcome(future) for future in futures]
+
+    def gather(self, futures: Sequence[Any]) -> list[Any]:
+        """Bring results here."""
+        return list(self.client.gather(list(futures)))
+
+    def tell(self, topic: str, figures: dict[str, Any]) -> None:
+        """Publish figures under a topic of the cluster."""
+        with suppress(OSError):
+            self.client.log_event(topic, figures)
+
+    def close(self) -> None:
+        """Leave nothing behind."""
+        with suppress(Exception):
+            self.client.cancel(list(self._hosts.values()))
+        self._hosts.clear()
+
+
+def _outcome(future: Any) -> Any:
+    if future.status == "finished":
+        try:
+            return future.result(timeout=_PATIENCE)
+        except Exception as error:  # the worker died with it
+            return WorkerLostError(str(error))
+    if future.status == "error":
+        return future.exception()
+    return WorkerLostError(f"the task {future.key} was {future.status}")

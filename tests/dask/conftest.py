@@ -1,0 +1,31 @@
+"""A Dask cluster of worker processes, started once."""
+
+import pytest
+
+pytest.importorskip("distributed")
+
+from distributed import Client, LocalCluster
+from workers import until
+
+
+def quiet_cluster(n_workers):
+    return LocalCluster(
+        n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=40
+    )
+
+
+@pytest.fixture(scope="session")
+def client():
+    """A client of two worker processes of one thread each; those that are killed are started again."""
+    with quiet_cluster(2) as cluster, Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture
+def five(client):
+    """The same client while there are five workers."""
+    client.cluster.scale(5)
+    client.wait_for_workers(5, timeout=60)
+    yield client
+    client.cluster.scale(2)
+    until(lambda: len(client.nthreads()) == 2)
