@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))  # the extension `generated` stands beside this file
+sys.path.insert(0, str(Path(__file__).parent))  # the extensions `generated` and `formulas` stand beside this file
 
 import hinge
 
@@ -20,6 +20,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "formulas",
     "generated",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
@@ -54,6 +55,7 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "Hinge"
+html_math_renderer = "mathml"
 html_static_path = ["_static"]
 html_css_files = ["hinge.css"]
 html_show_sourcelink = False
