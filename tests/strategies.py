@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from hypothesis import strategies as st
 
 from hinge import DualProblem, Gram, Kernel, Sizes
-from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
+from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class, svdd
 from hinge.kernel import kernels as library
 from hinge.kernel.kernels import kind_of
 from hinge.runtime.threads import lazy
@@ -18,6 +18,7 @@ FORMULATIONS = (
     "c_svc",
     "nu_svc",
     "one_class",
+    "svdd",
     "epsilon_svr",
     "nu_svr",
     "c_svc_without_threshold",
@@ -74,7 +75,7 @@ class Case:
     @lazy
     def problem(self) -> DualProblem:
         rng = np.random.default_rng(self.seed + 1)
-        return dual_problem(self.formulation, self.X, rng, self.C, self._weights(rng))
+        return dual_problem(self.formulation, self.X, rng, self.C, self._weights(rng), self.K.diagonal())
 
     def gram(self, **options) -> Gram:
         if self.storage == "precomputed":
@@ -152,7 +153,7 @@ def small_sizes(least, most):
     )
 
 
-def dual_problem(formulation, X, rng, C, weights):
+def dual_problem(formulation, X, rng, C, weights, diagonal=None):
     n = len(X)
     y = np.sign(X[:, 0] - X[:, 0].mean() + 0.5 * rng.normal(size=n))
     y[:4] = (1, -1, 1, -1)  # both classes, also where weights may be zero
@@ -173,6 +174,9 @@ def dual_problem(formulation, X, rng, C, weights):
         return nu_svc(y, nu=feasible * rng.uniform(0.05, 0.95), weights=weights)
     if formulation == "one_class":
         return one_class(n, nu=rng.uniform(0.05, 0.95), weights=weights)
+    if formulation == "svdd":
+        diagonal = (X**2).sum(axis=1) if diagonal is None else diagonal
+        return svdd(diagonal, nu=rng.uniform(0.05, 0.95), weights=weights)
     if formulation == "nu_svr":
         return nu_svr(target, C=C, nu=rng.uniform(0.05, 0.95), weights=weights)
     with_threshold = formulation == "epsilon_svr"

@@ -148,6 +148,7 @@ LARGE = {
     "estimators.nu_svc.__init__": _API,
     "estimators.one_class.__init__": _API,
     "estimators.ranking.__init__": _API,
+    "estimators.svdd.__init__": _API,
     "estimators.regression.__init__": _API,
     "estimators.svc.__init__": _API,
     "selection.search.__init__": _API,

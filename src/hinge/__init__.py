@@ -10,7 +10,7 @@ from hinge._version import __version__
 if TYPE_CHECKING:
     from hinge.certificates import Certificate, Certificates
     from hinge.dual.problem import DualProblem
-    from hinge.estimators import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM, RankSVM
+    from hinge.estimators import SVC, SVDD, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM, RankSVM
     from hinge.kernel.gram import Gram
     from hinge.kernel.kernels import Kernel
     from hinge.model import Model
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hinge.trace import Trace, Tracing
 
 __all__ = [
-    "SVC", "SVR", "Certificate", "Certificates", "DualProblem", "Gram", "Kernel", "LinearSVC", "LinearSVR",
+    "SVC", "SVDD", "SVR", "Certificate", "Certificates", "DualProblem", "Gram", "Kernel", "LinearSVC", "LinearSVR",
     "Model", "NuSVC", "NuSVR", "OneClassSVM", "Progress", "RankSVM", "Report", "Settings", "Sizes", "Solution",
     "Status", "Trace", "Tracing", "Warmth", "__version__", "certificate", "is_patched", "l1_min_c", "patch",
     "patched", "solve", "unpatch", "warm_up",
@@ -32,7 +32,18 @@ __all__ = [
 # scikit-learn, and a command can be interrupted before it has imported anything.
 _HOMES = {
     "certificates": ("Certificate", "Certificates"),
-    "estimators": ("SVC", "SVR", "LinearSVC", "LinearSVR", "NuSVC", "NuSVR", "OneClassSVM", "RankSVM", "l1_min_c"),
+    "estimators": (
+        "SVC",
+        "SVDD",
+        "SVR",
+        "LinearSVC",
+        "LinearSVR",
+        "NuSVC",
+        "NuSVR",
+        "OneClassSVM",
+        "RankSVM",
+        "l1_min_c",
+    ),
     "kernel.gram": ("Gram",),
     "kernel.kernels": ("Kernel",),
     "model": ("Model",),

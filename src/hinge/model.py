@@ -15,7 +15,7 @@ from hinge.data.dense import DenseSamples
 from hinge.data.given import RowKernel
 from hinge.data.samples import Samples
 from hinge.data.sparse import SparseSamples
-from hinge.data.storage import DENSE_SHARE_OF_FEW, Reference
+from hinge.data.storage import DENSE_SHARE_OF_FEW, Reference, store
 from hinge.data.structure import canonical, compact
 from hinge.kernel.combination import Combination
 from hinge.kernel.kernels import Kernel
@@ -43,9 +43,33 @@ _WORTH_SINGLE = 1e-4
 _MOST_DENSE = 1 << 24
 
 
+def self_values(X: Any, kernel: Kernel, given: Any = None) -> NDArray[np.float64]:
+    """Return k(x, x) of every row of X; of a precomputed kernel they are ``given``.
+
+    Raises
+    ------
+    ValueError
+        They are not given where they must be, or given where they need not be.
+    """
+    if (given is None) == kernel.is_precomputed:
+        raise ValueError(
+            "kernel='precomputed' needs diagonal=, the values k(x, x) of the samples"
+            if kernel.is_precomputed
+            else "diagonal= is for kernel='precomputed'; other kernels know k(x, x)"
+        )
+    if given is None:
+        return kernel.of_self(store(X, kernel, budget=0))
+    diagonal, n = np.asarray(given, dtype=np.float64), X.shape[0]
+    if diagonal.shape != (n,) or not (diagonal >= 0).all():
+        raise ValueError(f"diagonal must have a value that is not negative for each of the {n} samples")
+    return diagonal
+
+
 @dataclass(frozen=True, eq=False)
 class Model:
     """One or several machines that share their support vectors: f(x) = Σ coefficient · k(s, x) + intercept.
+
+    A sphere's decisions also depend on the length of x: they have own · k(x, x) added.
 
     Parameters
     ----------
@@ -59,6 +83,8 @@ class Model:
         Signed dual coefficients.
     intercepts : array of shape (n_machines,)
         One intercept a machine.
+    own : float
+        −1 for a sphere, else 0.
 
     Examples
     --------
@@ -74,8 +100,11 @@ class Model:
     support: NDArray[np.int64]
     coefficients: Any
     intercepts: NDArray[np.float64]
+    own: float = 0.0
 
-    def decide(self, X: Any, threads: int | None = None, signs: bool = False) -> NDArray[np.float64]:
+    def decide(
+        self, X: Any, threads: int | None = None, signs: bool = False, diagonal: Any = None
+    ) -> NDArray[np.float64]:
         """Return the decision value of every machine for every row of X, one column a machine.
 
         Parameters
@@ -89,6 +118,8 @@ class Model:
         signs : bool
             Whether only the signs of the decisions are wanted: then all data is evaluated in single precision
             where that saves time and cannot change a sign.
+        diagonal : array, optional
+            k(x, x) of every row, which a sphere needs for a precomputed kernel.
 
         Returns
         -------
@@ -113,7 +144,10 @@ class Model:
                 f"the decision values overflow, for row {row} of X for one: its values are far outside of what "
                 "the machine was trained on"
             )
-        return sums + self.intercepts
+        decisions = sums + self.intercepts
+        if self.own == 0:
+            return decisions
+        return decisions + self.own * self_values(X, self.kernel, diagonal)[:, None]
 
     def _sums(self, X: Any, threads: int | None, signs: bool) -> NDArray[np.float64]:
         """Σ coefficient · k(s, x) for every row of X and machine."""
@@ -131,7 +165,8 @@ class Model:
             return np.concatenate([self._sums(X[start : start + block], threads, signs) for start in parts])
         vectors, queries = self._reference.beside(X)
         may_be_single = X.dtype == np.float32 or (signs and vectors.storage not in self._doubted)
-        if may_be_single and not sp.issparse(self.coefficients) and self._is_worth_single(vectors, queries):
+        is_plain = not sp.issparse(self.coefficients) and self.own == 0
+        if may_be_single and is_plain and self._is_worth_single(vectors, queries):
             in_single = self._sums_in_single(vectors, queries, threads, signs)
             if in_single is not None:
                 return in_single

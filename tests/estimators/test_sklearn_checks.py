@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from hinge import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM, RankSVM
+from hinge import SVC, SVDD, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM, RankSVM
 from hinge.kernel.kernels import kind_of
 from strategies import NAMED
 
@@ -15,7 +15,9 @@ pytestmark = [
 ]
 
 
-@parametrize_with_checks([SVC(), NuSVC(), SVR(), NuSVR(), OneClassSVM(), LinearSVC(), LinearSVR(), RankSVM()])
+@parametrize_with_checks(
+    [SVC(), NuSVC(), SVR(), NuSVR(), OneClassSVM(), SVDD(), LinearSVC(), LinearSVR(), RankSVM()]
+)
 def test_check(estimator, check):
     check(estimator)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from hinge import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from hinge import SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM
 from hinge.selection import GridSearch, cross_validate
 from strategies import KERNELS
 
@@ -42,6 +42,8 @@ CASES = {
     "svr": (SVR(gamma=0.3), {"C": [0.3, 30.0], "epsilon": [0.4, 0.1, 0.01]}, NUMBERS),
     "nu-svr": (NuSVR(gamma=0.3), {"C": [0.3, 30.0], "nu": [0.2, 0.6]}, NUMBERS),
     "one-class": (OneClassSVM(gamma=0.3), {"nu": [0.1, 0.2, 0.5]}, None),
+    "svdd": (SVDD(kernel="poly", gamma=0.3), {"nu": [0.11, 0.23, 0.52]}, None),
+    "svdd-of-classes": (SVDD(), {"nu": [0.1, 0.5], "gamma": ["scale"]}, THREE),
 }
 
 

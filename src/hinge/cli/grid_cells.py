@@ -200,7 +200,7 @@ class SharedSearch:
 
 
 def _job(problem: Problem) -> Job:
-    from hinge import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+    from hinge import SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM
     from hinge.selection import Job
 
     p, samples = problem.parameters, problem.samples
@@ -221,6 +221,7 @@ def _job(problem: Problem) -> Job:
     machines: dict[str, Any] = {
         "c_svc": SVC, "nu_svc": partial(NuSVC, nu=p.nu), "one_class": partial(OneClassSVM, nu=p.nu),
         "epsilon_svr": partial(SVR, epsilon=p.epsilon), "nu_svr": partial(NuSVR, nu=p.nu),
+        "svdd": partial(SVDD, nu=p.nu),
     }  # fmt: skip
     machine = machines[p.svm_type](**chosen)
     everyone = np.arange(samples.n)

@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from hinge.arrays import Index, Vector
 from hinge.cli.folds import GlibcRandom, plain_folds, stratified_folds
 from hinge.cli.parameters import Parameters
-from hinge.dual.formulations import InfeasibleNuError, c_svc, epsilon_svr, nu_svc, nu_svr, one_class
+from hinge.dual.formulations import InfeasibleNuError, c_svc, epsilon_svr, nu_svc, nu_svr, one_class, svdd
 from hinge.dual.problem import DualProblem
 from hinge.io.models.libsvm_model import LibsvmModel, dense_columns, pairs_of
 from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import Kernel
+from hinge.model import self_values
 from hinge.settings import Settings
 from hinge.training.machine import Machine, assemble
 from hinge.training.multiclass import by_opponent
@@ -167,7 +168,7 @@ class ModelPlan:
         p, kernel, k = run.parameters, run.kernel, len(self.classes)
         rho = np.array([0.0 - machine.intercept for machine in self.machines], np.float64)
         if not p.is_classifier:
-            if p.svm_type == "one_class":
+            if p.is_novelty:
                 # Free support vectors lie on the boundary; a step well below the tolerance makes them inliers
                 # whatever program adds up their decision values, and in whatever order.
                 rho -= _BOUNDARY_SHARE * np.maximum(p.tolerance, _ROUNDED_VALUES * np.abs(rho))
@@ -232,6 +233,9 @@ def _single(run: Run, samples: Index) -> Training:
     p, y, n = run.parameters, run.y[samples], len(samples)
     if p.svm_type == "one_class":
         return Training(Task(samples, one_class(n, p.nu)), (1.0, 1.0))
+    if p.svm_type == "svdd":
+        problem = svdd(self_values(run.X[samples], run.kernel), p.nu)
+        return Training(Task(samples, problem, is_sphere=True), (1.0, 1.0))
     if p.svm_type == "epsilon_svr":
         problem = epsilon_svr(y, p.cost, p.epsilon, squared=p.is_squared)
     else:

@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge.cli.options import Parsed
-from hinge.io.models.libsvm_model import CLASSIFIERS, KERNEL_TYPES, MOST_DEGREE, REGRESSIONS, SVM_TYPES, SvmType
+from hinge.io.models.libsvm_model import (
+    CLASSIFIERS,
+    KERNEL_TYPES,
+    MOST_DEGREE,
+    NOVELTIES,
+    REGRESSIONS,
+    SVM_TYPES,
+    SvmType,
+)
 from hinge.kernel.kernels import Kernel, kind_of
 from hinge.settings import Settings
 
@@ -85,6 +93,11 @@ class Parameters:
         return self.svm_type in REGRESSIONS
 
     @property
+    def is_novelty(self) -> bool:
+        """Whether inliers are told from outliers."""
+        return self.svm_type in NOVELTIES
+
+    @property
     def is_squared(self) -> bool:
         """Whether errors cost their square."""
         return self.loss == "squared"
@@ -114,7 +127,7 @@ class Parameters:
             return "unknown kernel type"
         uses = kind_of(list(KERNEL_TYPES.values())[self.kernel_number]).uses
         uses_cost = self.svm_type in ("c_svc", "epsilon_svr", "nu_svr")
-        uses_nu = self.svm_type in ("nu_svc", "one_class", "nu_svr")
+        uses_nu = self.svm_type in ("nu_svc", "one_class", "nu_svr", "svdd")
         checks = (
             ("gamma" in uses and (self.gamma or 0.0) < 0, "gamma < 0"),
             ("degree" in uses and self.degree < 0, "degree of polynomial kernel < 0"),
@@ -132,6 +145,11 @@ class Parameters:
             ),
             (self.is_squared and self.solver == "smo", "--loss squared needs --solver block or auto"),
             (self.rule != Settings.rule and self.solver != "smo", f"--rule {self.rule} needs --solver smo"),
+            (
+                self.svm_type == "svdd"
+                and kind_of(list(KERNEL_TYPES.values())[self.kernel_number]).is_precomputed,
+                "SVDD needs K(x,x), which rows of a precomputed kernel do not hold",
+            ),
             # LIBSVM goes on in these cases.
             ("degree" in uses and self.degree > MOST_DEGREE, f"degree of polynomial kernel > {MOST_DEGREE}"),
             (self.is_classifier and any(weight < 0 for _, weight in self.weights), "weight < 0"),

@@ -139,7 +139,7 @@ def predict(model: LibsvmModel, decisions: Vector, with_probabilities: bool = Fa
     """Return label or value of samples from their decision values (LIBSVM's ``svm_predict``)."""
     if model.is_regression:
         return decisions[:, 0]
-    if model.svm_type == "one_class":
+    if model.is_novelty:
         return np.where(decisions[:, 0] > 0, 1.0, -1.0)
     assert model.labels is not None
     if with_probabilities:

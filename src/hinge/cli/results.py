@@ -52,7 +52,10 @@ def training_lines(training: Training, run: Run) -> list[str]:
     lines = [f"{dots}*", f"optimization finished, #iter = {solution.report.iterations}"]
     total = float(np.abs(machine.coefficients).sum())
     scale = 1.0
-    if svm_type == "nu_svc":
+    if svm_type == "svdd":
+        square = -2.0 * (solution.report.objective + float(solution.beta @ solution.residual))
+        lines.append(f"R^2 = {machine.intercept + square:f}")
+    elif svm_type == "nu_svc":
         half_width = half_margin(solution)
         scale = half_width if half_width > 0 else 1.0
         lines.append(f"C = {1 / scale:f}")

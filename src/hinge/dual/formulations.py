@@ -5,6 +5,7 @@
 | C-SVC | y | [0, C_t] where y = +1, [−C_t, 0] where y = −1 | one | intercept = multiplier |
 | ν-SVC | 0 | [0, w_t], [−w_t, 0] | one per label | divide by half the difference of the multipliers |
 | one-class | 0 | [0, w_t] | one | offset = multiplier |
+| SVDD | ½ k(x, x) | [0, w_t / ν Σw] | one, of sum 1 | R² − ‖a‖² = twice the multiplier |
 | ε-SVR | y − ε; y + ε | [0, C_t]; [−C_t, 0] | one | coefficient = β_t + β_{t+n} |
 | ν-SVR | y; y | [0, C_t]; [−C_t, 0] | one per half | intercept = mean of the multipliers |
 | squared C-SVC, ε-SVR | as above | [0, ∞), (−∞, 0] | as above | the ridge is 1 / 2C_t |
@@ -138,6 +139,41 @@ def one_class(n_samples: int, nu: float = 0.5, weights: Any = None) -> DualProbl
         sums=np.array([mass]),
         n_samples=n_samples,
         start=_fill(w, mass),
+    )
+
+
+def svdd(diagonal: Any, nu: float = 0.5, weights: Any = None) -> DualProblem:
+    """Build the dual of support vector data description: the smallest sphere around the samples (Tax & Duin 2004).
+
+    With C_t = w_t / ν Σw, the sphere of centre a and radius R minimises ½ R² + ½ Σ C_t (‖φ(x_t) − a‖² − R²)₊; its
+    centre is a = Σ β_t φ(x_t). At residual r_t a sample has the squared distance ‖a‖² + 2 r_t.
+
+    Parameters
+    ----------
+    diagonal : array
+        k(x, x) of every sample.
+    nu : float
+        In (0, 1]: bounds the share of samples outside from above and of support vectors from below.
+    weights : array, optional
+        Weight of each sample.
+
+    Returns
+    -------
+    DualProblem
+        One variable per sample, of sum 1.
+    """
+    diagonal = _targets(diagonal)
+    w = _weights(weights, len(diagonal))
+    _check_nu(nu)
+    prices = w / (nu * float(w.sum()))
+    return DualProblem(
+        v=0.5 * diagonal,
+        lo=np.zeros(len(w)),
+        hi=prices,
+        group=np.zeros(len(w), np.int8),
+        sums=np.ones(1),
+        n_samples=len(w),
+        start=_fill(prices, 1.0),
     )
 
 

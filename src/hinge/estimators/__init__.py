@@ -10,6 +10,7 @@ from hinge.estimators.nu_svc import NuSVC
 from hinge.estimators.one_class import OneClassSVM
 from hinge.estimators.regression import SVR, NuSVR
 from hinge.estimators.svc import SVC
+from hinge.estimators.svdd import SVDD
 
 if TYPE_CHECKING:
     from sklearn.svm import l1_min_c
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from hinge.estimators.ranking_scores import mean_ndcg, ordered_pairs
 
 __all__ = [
-    "SKOPS_TYPES", "SVC", "SVR", "LinearSVC", "LinearSVR", "NuSVC", "NuSVR", "OneClassSVM", "RankSVM", "l1_min_c",
+    "SKOPS_TYPES", "SVC", "SVDD", "SVR", "LinearSVC", "LinearSVR", "NuSVC", "NuSVR", "OneClassSVM", "RankSVM", "l1_min_c",
     "load_model", "mean_ndcg", "ordered_pairs", "save_model",
 ]  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""What the five kernel machines share: parameters, input, attributes.
+"""What the kernel machines share: parameters, input, attributes.
 
 scikit-learn's conventions live in this package and nowhere else. The course of a fit is `hinge.training.course`:
 an estimator says what it is about (`_formulation`), makes attributes of what it came to (`_publish`) and answers

@@ -20,7 +20,7 @@ def certify(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, **
 
     Parameters
     ----------
-    estimator : SVC, NuSVC, SVR, NuSVR or OneClassSVM
+    estimator : SVC, NuSVC, SVR, NuSVR, OneClassSVM or SVDD
         Hinge's or scikit-learn's, fitted or loaded from a file.
     X, y, sample_weight : array-like
         What it was fitted to.

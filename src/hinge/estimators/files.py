@@ -19,6 +19,7 @@ from hinge.estimators.one_class import OneClassSVM
 from hinge.estimators.regression import SVR, NuSVR
 from hinge.estimators.stand_in import originals
 from hinge.estimators.svc import SVC
+from hinge.estimators.svdd import SVDD
 from hinge.io.budget import Budget
 from hinge.io.models.libsvm_model import CLASSIFIERS, LibsvmModel, SvmType
 from hinge.io.models.libsvm_text import ModelFileError, kernel_type_of, read_libsvm_model, write_libsvm_model
@@ -27,6 +28,7 @@ from hinge.training.multiclass import by_opponent, duels
 
 _TYPE_OF: dict[type[Any], SvmType] = {
     SVC: "c_svc", NuSVC: "nu_svc", OneClassSVM: "one_class", SVR: "epsilon_svr", NuSVR: "nu_svr",
+    SVDD: "svdd",
 }  # fmt: skip
 _CLASS_OF = {svm_type: kind for kind, svm_type in _TYPE_OF.items()}
 
@@ -41,9 +43,9 @@ def save_model(estimator: Any, path: str | os.PathLike[str], *, digits: int = 8)
 
     Parameters
     ----------
-    estimator : SVC, NuSVC, SVR, NuSVR or OneClassSVM
+    estimator : SVC, NuSVC, SVR, NuSVR, OneClassSVM or SVDD
         A fitted estimator, of Hinge or of scikit-learn, with one of LIBSVM's kernels, one machine a pair and
-        whole-numbered classes.
+        whole-numbered classes. LIBSVM's own programs do not know the type ``svdd``.
     path : path
         Where to write.
     digits : int
@@ -94,7 +96,7 @@ def load_model(path: str | os.PathLike[str] | BinaryIO, *, n_features: int | Non
 
     Returns
     -------
-    SVC, NuSVC, SVR, NuSVR or OneClassSVM
+    SVC, NuSVC, SVR, NuSVR, OneClassSVM or SVDD
         A fitted estimator: `predict`, `decision_function` and, where the file has what it takes,
         `predict_proba`. Parameters that the file does not hold, such as C, have their defaults.
 
@@ -145,6 +147,8 @@ def _to_libsvm(estimator: Any) -> LibsvmModel:
     if model is None:
         raise ModelFileError(f"this {type(estimator).__name__} is not fitted yet; call fit first")
     kernel_type_of(model.kernel)  # or there is nothing to write
+    if svm_type == "svdd" and model.kernel.is_precomputed:
+        raise ModelFileError("rows of a precomputed kernel do not hold k(x, x), which SVDD needs")
     vectors = _indexed(model)
     if svm_type in CLASSIFIERS:
         return _classifier_to_libsvm(estimator, svm_type, model, vectors)
@@ -162,7 +166,7 @@ def _as_ours(estimator: Any) -> Any:
     if type(estimator) in _TYPE_OF:
         return estimator
     for kind in _TYPE_OF:
-        if isinstance(estimator, originals()[kind.__name__]):
+        if kind.__name__ in originals() and isinstance(estimator, originals()[kind.__name__]):
             return kind.from_sklearn(estimator)  # type: ignore[attr-defined]
     return estimator
 
@@ -217,7 +221,8 @@ def _to_estimator(model: LibsvmModel, n_features: int | None) -> Any:
     if model.is_classifier:
         trained = _publish_classifier(estimator, model, rows, support)
     else:
-        trained = Model(kernel, rows, support, model.coefficients, -model.rho)
+        own = -1.0 if model.svm_type == "svdd" else 0.0
+        trained = Model(kernel, rows, support, model.coefficients, -model.rho, own)
         _publish_single(estimator, model, trained)
     estimator._model = trained
     estimator._gamma = float(kernel.gamma)
@@ -257,8 +262,10 @@ def _publish_single(estimator: Any, model: LibsvmModel, trained: Model) -> None:
     estimator.n_support_ = np.array([len(trained.support)], dtype=np.int32)
     estimator.dual_coef_ = trained.coefficients
     estimator.intercept_ = trained.intercepts
-    if model.svm_type == "one_class":
-        estimator.offset_ = 0.0 - trained.intercepts
+    if isinstance(estimator, SVDD):
+        estimator._publish_sphere(trained)
+    if model.is_novelty:
+        estimator.offset_ = getattr(estimator, "offset_", 0.0 - trained.intercepts)
         if model.density_marks is not None:
             estimator.density_marks_ = _marks_between(model.density_marks)
     elif model.prob_a is not None:

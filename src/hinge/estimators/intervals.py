@@ -20,7 +20,7 @@ from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import Kernel
 from hinge.kernel.rounding import UNIT
 from hinge.kernel.source import Source
-from hinge.model import Model
+from hinge.model import Model, self_values
 from hinge.settings import Settings
 from hinge.training.course import Course, Fit, Past
 from hinge.training.formulation import NuClassification
@@ -38,7 +38,10 @@ _STAGES = (0.1, 0.01, 1e-3, 1e-4, 1e-5)
 
 
 class _Proof(NamedTuple):
-    """Where the exact optimum of a machine is; whether decisions are divided by half the margin, and its size."""
+    """Where the exact optimum of a machine is; whether decisions are divided by half the margin, and its size.
+
+    Those of a sphere are divided by one half.
+    """
 
     enclosure: Enclosure
     is_divided: bool
@@ -111,7 +114,7 @@ class Certified:
         X, model, proofs = self._queries(X), self._model, self._proofs
         sums = _Sums(X.astype(np.float64) if getattr(X, "dtype", None) == np.float32 else X, threads)
         values, errors = sums.of(model)
-        lengths = sums.diagonal(model.kernel, diagonal)
+        own = lengths = self_values(sums.X, model.kernel, diagonal)
         if proofs.anchor is None:
             lengths = np.sqrt(lengths) * (1 + 8 * UNIT)
         else:
@@ -122,7 +125,12 @@ class Certified:
             for k, (proof, error) in enumerate(zip(proofs.machines, errors, strict=True))
         ]
         lower, upper = zip(*ends, strict=True)
-        return values + model.intercepts, np.column_stack(lower), np.column_stack(upper)
+        decisions, low, high = values + model.intercepts, np.column_stack(lower), np.column_stack(upper)
+        if model.own == 0:
+            return decisions, low, high
+        n_terms = 8 + (X.shape[1] if model.kernel.has_features else 0)
+        error = n_terms * model.kernel.amplification * UNIT * own[:, None]
+        return decisions + model.own * own[:, None], *_shifted(low, high, model.own * own[:, None], error)
 
     def _last_fit(self) -> Fit:
         if self._fitted is None:
@@ -292,7 +300,7 @@ def _proofs_of(fit: Fit, threads: int) -> _Proofs:
             continue
         whole = len(task.samples) == gram.n and np.array_equal(task.samples, np.arange(gram.n))
         part = gram if whole else gram.part(task.samples, threads=gram.team.size, cache_bytes=gram.cache_bytes)
-        half = half_margin(machine.solution) if task.divide else 1.0
+        half = half_margin(machine.solution) if task.divide else 0.5 if task.is_sphere else 1.0
         enclosure = enclose(task.problem, part, machine.solution.beta, lengths[task.samples])
         proofs.append(_Proof(enclosure, task.divide, half if half > 0 else 1.0))
     return _Proofs(proofs, anchor)
@@ -302,12 +310,12 @@ class _Sums:
     """Sums over the support vectors of a model, with bounds on their rounding; X is double."""
 
     def __init__(self, X: Any, threads: int) -> None:
-        self._X, self._threads = X, threads
+        self.X, self._threads = X, threads
 
     def of(self, model: Model) -> tuple[Vector, list[Vector]]:
         """Return the sums of every machine, one column each, and a bound on the error of each column."""
-        sums = replace(model, intercepts=np.zeros(len(model.intercepts)))
-        return sums.decide(self._X, threads=self._threads), list(self._errors(model))
+        sums = replace(model, intercepts=np.zeros(len(model.intercepts)), own=0.0)
+        return sums.decide(self.X, threads=self._threads), list(self._errors(model))
 
     def _errors(self, model: Model) -> Iterator[Vector]:
         kernel, n = model.kernel, len(model.support)
@@ -315,9 +323,9 @@ class _Sums:
         if not kernel.has_features:  # the values are taken as they are: only their sums are rounded
             sizes = self._largest(model)
             for row in rows:
-                yield np.full(self._X.shape[0], (n + 8) * UNIT * float(np.abs(row) @ sizes))
+                yield np.full(self.X.shape[0], (n + 8) * UNIT * float(np.abs(row) @ sizes))
             return
-        samples = store(_stacked(model.support_vectors, self._X), kernel)
+        samples = store(_stacked(model.support_vectors, self.X), kernel)
         source, padded = Source(samples, kernel, kernel.statistic, kernel.of_self(samples)), np.zeros(samples.n)
         for row in rows:
             padded[:n] = row
@@ -326,24 +334,9 @@ class _Sums:
     def _largest(self, model: Model) -> Vector:
         """The largest kernel value of each support vector with a row of X."""
         if model.kernel.is_precomputed:
-            return np.asarray(np.abs(self._X[:, model.support]).max(axis=0, initial=0.0))
+            return np.asarray(np.abs(self.X[:, model.support]).max(axis=0, initial=0.0))
         values = model.kernel.of_self(store(Collection.of(model.support_vectors), model.kernel, budget=0))
-        return np.sqrt(values * float(self.diagonal(model.kernel, None).max(initial=0.0)))
-
-    def diagonal(self, kernel: Kernel, given: Any) -> Vector:
-        """Return k(x, x) of every row."""
-        if (given is None) == kernel.is_precomputed:
-            raise ValueError(
-                "kernel='precomputed' needs diagonal=, the values k(x, x) of the samples"
-                if kernel.is_precomputed
-                else "diagonal= is for kernel='precomputed'; other kernels know k(x, x)"
-            )
-        if given is None:
-            return kernel.of_self(store(self._X, kernel, budget=0))
-        diagonal, n = np.asarray(given, dtype=np.float64), self._X.shape[0]
-        if diagonal.shape != (n,) or not (diagonal >= 0).all():
-            raise ValueError(f"diagonal must have a value that is not negative for each of the {n} samples")
-        return diagonal
+        return np.sqrt(values * float(self_values(self.X, model.kernel).max(initial=0.0)))
 
 
 def _stacked(vectors: Any, X: Any) -> Any:
@@ -363,7 +356,13 @@ def _ends(proof: _Proof, centre: Vector, lengths: Vector, rounding: Vector) -> t
     high = centre * proof.scale + reach + float(enclosure.upper.sum()) / n_groups
     slack = 8 * UNIT * (np.abs(low) + np.abs(high))
     low, high = np.where(np.isnan(slack), -np.inf, low - slack), np.where(np.isnan(slack), np.inf, high + slack)
-    return _divided(low, high, enclosure) if proof.is_divided else (low, high)
+    return _divided(low, high, enclosure) if proof.is_divided else (low / proof.scale, high / proof.scale)
+
+
+def _shifted(low: Vector, high: Vector, shift: Vector, error: Vector) -> tuple[Vector, Vector]:
+    """Add what is known to within ``error``."""
+    lower, upper = low + shift, high + shift
+    return lower - error - UNIT * np.abs(lower), upper + error + UNIT * np.abs(upper)
 
 
 def _divided(low: Vector, high: Vector, enclosure: Enclosure) -> tuple[Vector, Vector]:

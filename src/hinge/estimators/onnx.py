@@ -55,8 +55,8 @@ from skl2onnx.common.data_types import (  # type: ignore[import-untyped]
 )
 from skl2onnx.proto import onnx_proto  # type: ignore[import-untyped]
 
-from hinge.estimators import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
-from hinge.estimators.one_class import ROUNDING
+from hinge.estimators import SVC, SVDD, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
+from hinge.estimators.novelty import ROUNDING
 from hinge.training.multiclass import duels
 from hinge.training.probability import NEAREST_TO_CERTAIN
 
@@ -93,7 +93,21 @@ class _Graph:
             product = self.node(OnnxMatMul, self.X, self.constant(spread))
         else:
             product = self.node(OnnxMatMul, self._values(model), self.constant(coefficients))
-        return self.node(OnnxAdd, product, intercepts)
+        sums = self.node(OnnxAdd, product, intercepts)
+        if model.own == 0:
+            return sums
+        return self.node(
+            OnnxAdd, sums, self.node(OnnxMul, self._self_values(model.kernel), self.constant(model.own))
+        )
+
+    def _self_values(self, kernel: Any) -> Any:
+        """k(x, x) of X as a column, or 1 where it is that of every sample."""
+        if not kernel.has_features:
+            raise NotImplementedError("SVDD needs k(x, x): of kernel values alone it cannot be converted to ONNX")
+        if kernel.decays or kernel.takes_norms:
+            return self.constant(1.0)
+        squares = self.node(OnnxReduceSum, self.node(OnnxMul, self.X, self.X), np.array([1], np.int64), keepdims=1)
+        return kernel.expression(self, _Terms(self, squares), None, None).node
 
     def _values(self, model: Any) -> Any:
         """Kernel values of X with the support vectors, by the kernel's own expression."""
@@ -333,8 +347,8 @@ def _one_class_shapes(operator: Any) -> None:
 def _convert_one_class(scope: Any, operator: Any, container: Any) -> None:
     graph = _Graph(operator, container)
     decisions = graph.decisions()
-    # Samples on the boundary have exactly 0, as in `OneClassSVM.decision_function`.
-    reach = graph.constant(ROUNDING * np.abs(graph.machine.offset_))
+    # Samples on the boundary have exactly 0, as in `decision_function`.
+    reach = graph.constant(ROUNDING * graph.machine._size)
     is_clear = graph.node(OnnxGreater, graph.node(OnnxAbs, decisions), reach)
     decisions = graph.node(OnnxWhere, is_clear, decisions, graph.constant(0.0))
     is_outlier = graph.node(
@@ -359,7 +373,8 @@ def register() -> None:
     for regressor in (SVR, NuSVR, LinearSVR):
         name = f"Hinge{regressor.__name__}"
         update_registered_converter(regressor, name, _regressor_shapes, _convert_regressor)
-    update_registered_converter(OneClassSVM, "HingeOneClassSVM", _one_class_shapes, _convert_one_class)
+    for detector in (OneClassSVM, SVDD):
+        update_registered_converter(detector, f"Hinge{detector.__name__}", _one_class_shapes, _convert_one_class)
 
 
 register()

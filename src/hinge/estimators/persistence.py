@@ -9,12 +9,13 @@ from hinge.estimators.nu_svc import NuSVC
 from hinge.estimators.one_class import OneClassSVM
 from hinge.estimators.regression import SVR, NuSVR
 from hinge.estimators.svc import SVC
+from hinge.estimators.svdd import SVDD
 from hinge.kernel.kernels import KERNELS, kind_of
 from hinge.model import Model
 from hinge.report import Ledger, Report
 from hinge.training.course import Past
 
-_ESTIMATORS = (SVC, NuSVC, SVR, NuSVR, OneClassSVM, LinearSVC, LinearSVR)
+_ESTIMATORS = (SVC, NuSVC, SVR, NuSVR, OneClassSVM, SVDD, LinearSVC, LinearSVR)
 _PARTS = (Model, Ledger, Report, Past, *(kind_of(name) for name in KERNELS))
 
 # skops asks about these for scikit-learn's own machines, too, where the data was sparse.

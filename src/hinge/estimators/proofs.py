@@ -204,6 +204,8 @@ def _implied(
     sizes = np.abs(rows) / data.weights
     bound = float(sizes.max(initial=0.0)) or 1.0
     known = twin.get_params()
+    if hasattr(estimator, "radius_"):
+        return {"nu": min(1.0 / float(bound * data.weights.sum()), 1.0)}
     if "C" not in known and not hasattr(estimator, "classes_"):
         return {"nu": min(float(rows.sum() / data.weights.sum()), 1.0)}
     if "C" not in known:

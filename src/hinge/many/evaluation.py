@@ -46,7 +46,7 @@ def cross_validate_many(
 
     Parameters
     ----------
-    estimator : SVC, NuSVC, SVR, NuSVR or OneClassSVM
+    estimator : SVC, NuSVC, SVR, NuSVR, OneClassSVM or SVDD
         What to fit. The compiled loops are for `SVC`; the others are fitted one by one.
     problems : iterable of (X, y), array (n_problems, n_samples, n_features), or array (n_samples, n_features)
         Samples and targets of each problem; or the samples of all problems, which share ``y``; or, with
@@ -149,7 +149,7 @@ def fit_many(
 
     Parameters
     ----------
-    estimator : SVC, NuSVC, SVR, NuSVR or OneClassSVM
+    estimator : SVC, NuSVC, SVR, NuSVR, OneClassSVM or SVDD
         What to fit. The compiled loops are for `SVC`; the others are fitted one by one.
     problems, y, columns, C
         As in `cross_validate_many`.

@@ -20,7 +20,7 @@ class CrossValidated(Linked, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    estimator : SVC, NuSVC, SVR, NuSVR or OneClassSVM
+    estimator : SVC, NuSVC, SVR, NuSVR, OneClassSVM or SVDD
         What to cross-validate.
     cv : int, splitter, iterable or None
         As in `cross_validate_many`.

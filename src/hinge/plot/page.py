@@ -53,7 +53,7 @@ def page_of(estimator: Any, X: Any, y: Any = None, *, sample_weight: Any = None,
 
     Parameters
     ----------
-    estimator : SVC, NuSVC, SVR, NuSVR or OneClassSVM
+    estimator : SVC, NuSVC, SVR, NuSVR, OneClassSVM or SVDD
         The machine, Hinge's or scikit-learn's.
     X, y, sample_weight : array-like
         Samples. Where they are those that it was fitted to, the page holds its certificate.

@@ -110,7 +110,9 @@ class FoldTrainer(Trainer):
     ) -> None:
         super().__init__(values.whole)
         self._shop, self._fold, self._kernel, self._values = shop, fold, kernel, values
-        self._data = fold_data(shop, fold, kernel.is_precomputed)
+        self._data = replace(
+            fold_data(shop, fold, kernel.is_precomputed), diagonal=values.whole.diagonal[fold.train]
+        )
         self._origin = {} if origin is None else origin.seats
         self.seats: dict[int, Seat] = {}
         self._machines: Sequence[Machine] = []
@@ -153,20 +155,23 @@ class FoldTrainer(Trainer):
         seat = self._seat(task)
         n, positions = len(seat.members), seat.positions
         problem = embedded(task.problem, positions, n)
+        if task.is_sphere:
+            problem = replace(problem, v=0.5 * seat.gram.diagonal)  # which decisions of held-out samples need
         if task.start is None:
             solution = seat.chain.solve(problem, seat.gram, self.settings)
         else:
             start = _spread(task.start, positions, n)
             solution = solve(problem, seat.gram, replace(self.settings, start=start))
-        whole = machine_of(Task(seat.members, problem, divide=task.divide), solution)
+        whole = machine_of(replace(task, samples=seat.members, problem=problem), solution)
         if n == self._shop.n:
             self._everywhere[task.number] = whole.decisions
         own = replace(
             solution, beta=_pick(solution.beta, positions, n), residual=_pick(solution.residual, positions, n)
         )
-        return Machine(
-            task.samples, whole.coefficients[positions], whole.intercept, own, whole.decisions[positions]
-        )
+        return replace(
+            whole, samples=task.samples, coefficients=whole.coefficients[positions], solution=own,
+            decisions=whole.decisions[positions],
+        )  # fmt: skip
 
     def _seat(self, task: Task) -> Seat:
         seat = self.seats.get(task.number)
@@ -202,7 +207,9 @@ class FoldTrainer(Trainer):
             used = np.flatnonzero(coefficients[changed].any(axis=0))
             image[:, changed] = self._values.image(rows, train[used], coefficients[np.ix_(changed, used)])
         self._images[part] = coefficients, image
-        return image + np.array([machine.intercept for machine in machines])
+        decisions = image + np.array([machine.intercept for machine in machines])
+        own = machines[0].own
+        return decisions if own == 0 else decisions + own * self.gram.diagonal[rows][:, None]
 
 
 def embedded(problem: DualProblem, positions: Index, n: int) -> DualProblem:

@@ -87,7 +87,7 @@ def leave_one_out(estimator: KernelMachine, X: Any, y: Any = None, *, sample_wei
 
     Parameters
     ----------
-    estimator : SVC, NuSVC, SVR, NuSVR or OneClassSVM
+    estimator : SVC, NuSVC, SVR, NuSVR, OneClassSVM or SVDD
         The machine. Of `SVC` and `SVR` only support vectors are left out one by one; where ν, ``gamma="scale"`` or
         ``class_weight="balanced"`` make every machine depend on every sample, each is solved, from that of all.
     X : array-like or sparse matrix of shape (n_samples, n_features) or (n_samples, n_samples)

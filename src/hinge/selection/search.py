@@ -72,7 +72,7 @@ class GridSearch(Linked, BaseSearchCV):  # type: ignore[misc]
 
     Parameters
     ----------
-    estimator : SVC, NuSVC, SVR, NuSVR or OneClassSVM
+    estimator : SVC, NuSVC, SVR, NuSVR, OneClassSVM or SVDD
         The machine whose parameters are searched.
     param_grid : dict or list of dict
         Lists of values by the name of the parameter; the grid is all their combinations.

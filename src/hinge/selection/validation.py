@@ -34,7 +34,7 @@ def cross_validate(
 
     Parameters
     ----------
-    estimator : SVC, NuSVC, SVR, NuSVR or OneClassSVM
+    estimator : SVC, NuSVC, SVR, NuSVR, OneClassSVM or SVDD
         What to fit.
     X : array-like or sparse matrix of shape (n_samples, n_features) or (n_samples, n_samples)
         The samples; for ``kernel="precomputed"`` their kernel matrix.

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from hinge.arrays import Index, Vector
+from hinge.kernel.kernels import Kernel
+from hinge.model import self_values
 from hinge.runtime.threads import lazy
 from hinge.training.multiclass import REST, Duel
 
@@ -30,6 +32,8 @@ class TrainingData:
         Where they were in the caller's data.
     shape : tuple
         Shape of the caller's data.
+    diagonal : array, optional
+        k(x, x) of every sample, where somebody knows it already.
     """
 
     X: Any
@@ -37,6 +41,14 @@ class TrainingData:
     weights: Vector
     places: Index
     shape: tuple[int, ...]
+    diagonal: Vector | None = None
+
+    def self_values(self, kernel: Kernel) -> Vector:
+        """Return k(x, x) of every sample."""
+        if self.diagonal is not None:
+            return self.diagonal
+        given = np.asarray(self.X).diagonal() if kernel.is_precomputed else None
+        return self_values(self.X, kernel, given)
 
     @lazy
     def classes(self) -> tuple[Any, Index]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge.arrays import Index, Vector
-from hinge.dual.formulations import InfeasibleNuError, c_svc, nu_svc, one_class
+from hinge.dual.formulations import InfeasibleNuError, c_svc, nu_svc, one_class, svdd
 from hinge.dual.problem import DualProblem
 from hinge.runtime.interrupt import check
 from hinge.training.data import TrainingData
@@ -323,3 +323,28 @@ class OneClass(Formulation):
             "on centred data does that), no plane separates them from it, and decisions are rounding errors. "
             'Choose kernel="rbf", or do not centre the data'
         ]
+
+
+class Sphere(OneClass):
+    """The smallest sphere around the data (SVDD).
+
+    Parameters
+    ----------
+    data, nu
+        As in `OneClass`.
+    diagonal : array
+        k(x, x) of every sample.
+    """
+
+    def __init__(self, data: TrainingData, nu: float, diagonal: Vector) -> None:
+        super().__init__(data, nu)
+        self.diagonal = diagonal
+
+    def tasks(self) -> list[Task]:
+        """Return the one task."""
+        n = len(self.diagonal)
+        return [Task(np.arange(n), svdd(self.diagonal, self._nu, self.data.weights), is_sphere=True)]
+
+    def notes(self, machines: Sequence[Machine], largest: float) -> list[str]:
+        """Nothing to tell: every sample may be as near to the origin as it likes."""
+        return []

@@ -35,7 +35,7 @@ _SEVERITY = (
 
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """A trained machine: f(x) = Σ coefficient · k(sample, x) + intercept.
+    """A trained machine: f(x) = Σ coefficient · k(sample, x) + intercept + own · k(x, x).
 
     Attributes
     ----------
@@ -49,6 +49,8 @@ class Machine:
         The solution behind it.
     decisions : array
         f of its own samples, by the solver's residual.
+    own : float
+        −1 for a sphere, 0 for all others.
     """
 
     samples: Index
@@ -56,6 +58,7 @@ class Machine:
     intercept: float
     solution: Solution
     decisions: Vector
+    own: float = 0.0
 
 
 def machine_of(task: Task, solution: Solution) -> Machine:
@@ -70,6 +73,9 @@ def machine_of(task: Task, solution: Solution) -> Machine:
         half_width = half_margin(solution)
         scale = half_width if half_width > 0 else 1.0
         coefficients, intercept, decisions = coefficients / scale, intercept / scale, decisions / scale
+    if task.is_sphere:  # ‖φ(x) − a‖² = k(x, x) − 2⟨a, φ(x)⟩ + ‖a‖², and v is half of k(x, x)
+        decisions = 2 * (intercept - solution.residual)
+        return Machine(task.samples, 2 * coefficients, 2 * intercept, solution, decisions, own=-1.0)
     return Machine(task.samples, coefficients, intercept, solution, decisions)
 
 
@@ -262,10 +268,11 @@ def assemble(
         coefficients = sp.csr_array((values, (number, column[samples])), shape=shape)
     vectors = np.empty((len(used), 0)) if kernel.is_precomputed else X[used]
     if isinstance(machines, Machines) and machines.has_batches:
-        intercepts = machines.intercepts()
-    else:
-        intercepts = np.array([machine.intercept for machine in machines])
-    return Model(kernel, vectors, places[used], coefficients, intercepts)
+        return Model(kernel, vectors, places[used], coefficients, machines.intercepts())
+    intercepts = np.array([machine.intercept for machine in machines])
+    return Model(
+        kernel, vectors, places[used], coefficients, intercepts, machines[0].own if len(machines) else 0.0
+    )
 
 
 def coefficient_rows(machines: Sequence[Machine], n: int) -> Vector:

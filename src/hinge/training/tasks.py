@@ -31,6 +31,8 @@ class Task:
         Whether coefficients are divided by half the difference of the two multipliers (ν-SVC).
     split : int
         Where the samples of a pair of classes change from the first class, all of it, to the second; 0 for others.
+    is_sphere : bool
+        Whether decisions are squared distances: R² minus that from the centre (SVDD).
     """
 
     samples: Index
@@ -39,6 +41,7 @@ class Task:
     start: Vector | None = None
     divide: bool = False
     split: int = 0
+    is_sphere: bool = False
 
 
 class Tasks(Sequence[Task]):

@@ -106,7 +106,7 @@ def _answers(
     if not with_probabilities or model.is_regression:
         labels = predict(model, decisions)
         return labels, (text + "\n" for text in _label_texts(labels, 17, words))
-    if model.svm_type == "one_class":
+    if model.is_novelty:
         assert model.density_marks is not None
         labels = predict(model, decisions)
         normal = normal_probability(model.density_marks, decisions[:, 0])

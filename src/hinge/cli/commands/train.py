@@ -43,7 +43,7 @@ def run(arguments: Sequence[str]) -> int:
     check_output(parsed["report"], "cannot write the report to")
     samples = read_samples(parsed.files[0], parsed)
     complaint = parameters.complaint(samples.labels())
-    if complaint is None and samples.names and not parameters.is_classifier and parameters.svm_type != "one_class":
+    if complaint is None and samples.names and parameters.is_regression:
         complaint = f"the labels of {parsed.files[0]} are words, and regression needs numbers"
     if complaint is None and samples.n == 0:
         complaint = f"{parsed.files[0]} holds no samples"

@@ -20,11 +20,13 @@ from hinge.arrays import Vector
 from hinge.kernel.kernels import Kernel
 from hinge.model import Model
 
-SvmType = Literal["c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr"]
+#: LIBSVM's types, and SVDD, which its own programs refuse (its authors have it beside LIBSVM, as type 5).
+SvmType = Literal["c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr", "svdd"]
 
-SVM_TYPES: tuple[SvmType, ...] = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")
+SVM_TYPES: tuple[SvmType, ...] = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr", "svdd")
 CLASSIFIERS: tuple[SvmType, ...] = ("c_svc", "nu_svc")
 REGRESSIONS: tuple[SvmType, ...] = ("epsilon_svr", "nu_svr")
+NOVELTIES: tuple[SvmType, ...] = ("one_class", "svdd")
 
 #: LIBSVM's names of the kernels, in the order of its ``-t``, and ours.
 KERNEL_TYPES = {
@@ -49,7 +51,7 @@ class LibsvmModel:
     kernel : Kernel
         The kernel with its parameters.
     rho : array of shape (n_pairs,)
-        Decisions are sums minus rho.
+        Decisions are sums minus rho; those of ``svdd`` also minus k(x, x).
     coefficients : array of shape (n_classes - 1, n_support)
         Column s holds what support vector s adds to its machines against the other classes, in their order.
     vectors : CSR matrix of shape (n_support, n_columns)
@@ -106,9 +108,14 @@ class LibsvmModel:
         return self.svm_type in REGRESSIONS
 
     @property
+    def is_novelty(self) -> bool:
+        """Whether the model tells inliers from outliers."""
+        return self.svm_type in NOVELTIES
+
+    @property
     def has_probabilities(self) -> bool:
         """Whether ``-b 1`` is possible (LIBSVM's ``svm_check_probability_model``)."""
-        if self.svm_type == "one_class":
+        if self.is_novelty:
             return self.density_marks is not None
         return self.prob_a is not None and (self.is_regression or self.prob_b is not None)
 
@@ -145,6 +152,7 @@ class LibsvmModel:
     def _models(self, X: Any) -> Iterator[Any]:
         """Yield a model for each class with one machine an opponent, and then X with the columns they use."""
         starts, intercepts = self.starts, np.zeros(len(self.coefficients))
+        own = -1.0 if self.svm_type == "svdd" else 0.0
         if self.kernel.is_precomputed:
             serials = self.serials()
             top = int(serials.max(initial=0))
@@ -160,7 +168,7 @@ class LibsvmModel:
         vectors, queries = with_common_columns(self.vectors, X)
         for a, b in pairwise(starts):
             support = np.arange(b - a)
-            yield Model(self.kernel, vectors[a:b], support, self.coefficients[:, a:b], intercepts)
+            yield Model(self.kernel, vectors[a:b], support, self.coefficients[:, a:b], intercepts, own)
         yield queries
 
     def _by_pairs(self, sums: list[Vector], n: int) -> Vector:

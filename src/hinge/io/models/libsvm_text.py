@@ -189,6 +189,8 @@ class _Reader:
                 self.fail(f"expected {length} values of {key} with nr_class {k}, found {len(header[key])}")
         if is_classifier:
             self._check_classes(n)
+        if header["svm_type"] == "svdd" and kernel_type == "precomputed":
+            self.fail("svdd needs k(x, x), which rows of a precomputed kernel do not hold")
         if ("probB" in header) != (is_classifier and "probA" in header):
             self.fail("probA and probB go together in classification, and probA alone in regression")
 
