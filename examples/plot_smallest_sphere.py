@@ -4,7 +4,8 @@ The smallest sphere around most of the data
 
 A one-class machine separates the data from the origin by a plane; support vector data description puts the
 smallest sphere around it. With the RBF kernel, where every sample is as far from the origin, the two are the same
-machine. With others they are not: the linear kernel's plane cares about where the origin lies, its sphere does not.
+machine. With others they are not: the linear kernel's plane cares about where the origin lies, its sphere does
+not.
 """
 
 import matplotlib.pyplot as plt
