@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from hinge.estimators.ranking_scores import mean_ndcg, ordered_pairs
 
 __all__ = [
-    "SKOPS_TYPES", "SVC", "SVDD", "SVR", "LinearSVC", "LinearSVR", "NuSVC", "NuSVR", "OneClassSVM", "RankSVM", "l1_min_c",
-    "load_model", "mean_ndcg", "ordered_pairs", "save_model",
+    "SKOPS_TYPES", "SVC", "SVDD", "SVR", "LinearSVC", "LinearSVR", "NuSVC", "NuSVR", "OneClassSVM", "RankSVM",
+    "l1_min_c", "load_model", "mean_ndcg", "ordered_pairs", "save_model",
 ]  # fmt: skip
 
 # Imported when they are used: these need parts of scikit-learn that take long to import. `l1_min_c` is
