@@ -151,6 +151,7 @@ LARGE = {
     "estimators.svdd.__init__": _API,
     "estimators.regression.__init__": _API,
     "estimators.svc.__init__": _API,
+    "estimators.transductive.__init__": _API,
     "selection.search.__init__": _API,
     "selection.validation.cross_validate": _API,
     "many.evaluation.cross_validate_many": _API,

@@ -10,7 +10,18 @@ from hinge._version import __version__
 if TYPE_CHECKING:
     from hinge.certificates import Certificate, Certificates
     from hinge.dual.problem import DualProblem
-    from hinge.estimators import SVC, SVDD, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM, RankSVM
+    from hinge.estimators import (
+        SVC,
+        SVDD,
+        SVR,
+        LinearSVC,
+        LinearSVR,
+        NuSVC,
+        NuSVR,
+        OneClassSVM,
+        RankSVM,
+        TransductiveSVC,
+    )
     from hinge.kernel.gram import Gram
     from hinge.kernel.kernels import Kernel
     from hinge.model import Model
@@ -24,8 +35,8 @@ if TYPE_CHECKING:
 __all__ = [
     "SVC", "SVDD", "SVR", "Certificate", "Certificates", "DualProblem", "Gram", "Kernel", "LinearSVC", "LinearSVR",
     "Model", "NuSVC", "NuSVR", "OneClassSVM", "Progress", "RankSVM", "Report", "Settings", "Sizes", "Solution",
-    "Status", "Trace", "Tracing", "Warmth", "__version__", "certificate", "is_patched", "l1_min_c", "patch",
-    "patched", "solve", "unpatch", "warm_up",
+    "Status", "Trace", "Tracing", "TransductiveSVC", "Warmth", "__version__", "certificate", "is_patched",
+    "l1_min_c", "patch", "patched", "solve", "unpatch", "warm_up",
 ]  # fmt: skip
 
 # Where names come from. They are imported when they are used: whoever needs only the solvers does not wait for
@@ -42,6 +53,7 @@ _HOMES = {
         "NuSVR",
         "OneClassSVM",
         "RankSVM",
+        "TransductiveSVC",
         "l1_min_c",
     ),
     "kernel.gram": ("Gram",),

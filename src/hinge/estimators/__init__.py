@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from hinge.estimators.persistence import SKOPS_TYPES
     from hinge.estimators.ranking import RankSVM
     from hinge.estimators.ranking_scores import mean_ndcg, ordered_pairs
+    from hinge.estimators.transductive import TransductiveSVC
 
 __all__ = [
     "SKOPS_TYPES", "SVC", "SVDD", "SVR", "LinearSVC", "LinearSVR", "NuSVC", "NuSVR", "OneClassSVM", "RankSVM",
-    "l1_min_c", "load_model", "mean_ndcg", "ordered_pairs", "save_model",
+    "TransductiveSVC", "l1_min_c", "load_model", "mean_ndcg", "ordered_pairs", "save_model",
 ]  # fmt: skip
 
 # Imported when they are used: these need parts of scikit-learn that take long to import. `l1_min_c` is
@@ -32,6 +33,7 @@ _LATER = {
     "LinearSVC": "hinge.estimators.linear",
     "LinearSVR": "hinge.estimators.linear",
     "RankSVM": "hinge.estimators.ranking",
+    "TransductiveSVC": "hinge.estimators.transductive",
     "l1_min_c": "sklearn.svm",
     "mean_ndcg": "hinge.estimators.ranking_scores",
     "ordered_pairs": "hinge.estimators.ranking_scores",

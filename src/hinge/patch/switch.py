@@ -159,10 +159,7 @@ def patched() -> Iterator[None]:
 
 
 # Machines that scikit-learn has never had.
-_ONLY_OURS = (
-    "RankSVM",
-    "SVDD",
-)
+_ONLY_OURS = ("RankSVM", "SVDD", "TransductiveSVC")
 
 
 def _pairs() -> tuple[dict[type, type], list[str]]:

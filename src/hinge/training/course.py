@@ -99,11 +99,18 @@ class Course:
         n_runs = formulation.n_runs if self.probability else 1
         trainer.prepare(tasks, n_runs)
         machines = trainer.train(tasks if self.past is None else self.past.continued(tasks, formulation))
-        if not (revised := formulation.revised(machines)):
-            return machines
-        machines = list(machines)
-        for task in revised:
-            (machines[task.number],) = trainer.train([task], first=n_runs * len(tasks) + task.number)
+
+        def decide(machine: Machine) -> Vector:
+            values = np.zeros(trainer.gram.n)
+            values[machine.samples] = machine.coefficients
+            return trainer.gram.product(values, machine.samples) + machine.intercept
+
+        while revised := formulation.revised(machines, decide):
+            machines = list(machines)
+            for task in revised:
+                (machine,) = trainer.train([task], first=task.number)
+                report = machine.solution.report.after(machines[task.number].solution.report)
+                machines[task.number] = replace(machine, solution=replace(machine.solution, report=report))
         return machines
 
     def run(self, trainer: Trainer) -> Fit:

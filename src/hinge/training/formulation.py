@@ -26,6 +26,9 @@ from hinge.training.tasks import Task, Tasks
 #: Makes the dual problem of targets (or labels ±1) and weights.
 MakeProblem = Callable[[Vector, Vector], DualProblem]
 
+#: Computes the decisions of a machine of all its samples anew, in double precision.
+Decide = Callable[[Machine], Vector]
+
 #: Trains every machine without each fold and returns its decisions on them.
 HeldOut = Callable[[], list[Vector]]
 
@@ -64,8 +67,8 @@ class Formulation:
         """Return the machines to train."""
         raise NotImplementedError
 
-    def revised(self, machines: Sequence[Machine]) -> list[Task]:
-        """Return tasks that must be solved again, knowing the machines."""
+    def revised(self, machines: Sequence[Machine], decide: Decide) -> list[Task]:
+        """Return tasks that must be solved again, knowing the machines; asked until there is none."""
         return []
 
     def without(self, k: int, held_out: NDArray[np.bool_]) -> Task | float:
@@ -119,7 +122,7 @@ class Classification(Formulation):
         return self.data.classes[1]
 
     @property
-    def order(self) -> Index:
+    def order(self) -> Index | None:
         """Support vectors are listed class by class."""
         return self.strata
 
@@ -222,10 +225,10 @@ class NuClassification(Classification):
         """Whether class weights make ν infeasible for some machines, which are trained with a price then."""
         return bool(self._unpriced)
 
-    def revised(self, machines: Sequence[Machine]) -> list[Task]:
+    def revised(self, machines: Sequence[Machine], decide: Decide) -> list[Task]:
         """Return the machines whose class weights made ν infeasible, now with a price."""
         revised = []
-        for k in self._unpriced:
+        for k in sorted(set(self._unpriced) - self._prices.keys()):
             half_width = half_margin(machines[k].solution)
             if half_width > 0:
                 self._prices[k] = 1 / half_width

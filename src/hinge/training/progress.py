@@ -120,7 +120,7 @@ class Watch:
     def end(self, machine: int, report: Report) -> None:
         """Tell the listeners how a machine's training ended."""
         with self._lock:
-            self._n_done += 1
+            self._n_done = min(self._n_done + 1, self.n_machines)  # some are trained more than once
             answers = [listener.end(machine, report) for listener in self._listeners]
             self._is_declined = self._is_declined or any(answers)
 
