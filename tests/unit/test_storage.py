@@ -1,16 +1,13 @@
 """Which storage data gets, and that storages agree on it however little memory their panels have."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from hinge import SVC, Gram, Kernel
-from hinge.data.layout import LAYOUT
+from hinge.data.samples import Samples
 from hinge.data.sparse import SparseSamples
 from hinge.data.storage import Reference, store
-from hinge.kernel import tiles
 from reference import kernel_matrix
 
 RNG = np.random.default_rng(3)
@@ -56,7 +53,7 @@ def test_panels_laid_out_one_after_the_other(name, share, monkeypatch):
     X = with_zeros(share, n=300)
     kernel, beta = Kernel(name, gamma=0.01, coef0=1.0), RNG.normal(size=300)
     whole = Gram(X, kernel, precision="double", threads=2)
-    monkeypatch.setattr(tiles, "LAYOUT", replace(LAYOUT, batch_bytes=1))
+    monkeypatch.setattr(Samples, "panel_bytes", 1)
     parts = Gram(X, kernel, precision="double", threads=2)
     np.testing.assert_allclose(parts.product(beta), whole.product(beta), rtol=1e-12)
     residual = np.zeros(300)

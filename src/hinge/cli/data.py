@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,10 +18,17 @@ from numpy.typing import NDArray
 
 from hinge.arrays import Vector
 from hinge.cli.options import EXIT_FAILURE, EXIT_USAGE, Parsed
+from hinge.data.mapped import SHARES
+from hinge.data.pages import is_mapped
 from hinge.io import DataFileError, read_data, read_table
 from hinge.io.models.libsvm_model import dense_columns
+from hinge.io.svmlight.spool import spool_data
 from hinge.io.tables import READERS, ending
 from hinge.kernel.kernels import Kernel
+from hinge.runtime.memory import resident_bytes
+
+# Bytes that compiled code takes which was not loaded yet, and the least that there must be for kernel values.
+_COMPILED_BYTES, _LEAST_BYTES = 64_000_000, 16_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +81,7 @@ class Samples:
         """Return what training works on: the kernel matrix if that is what the file holds, else the features."""
         if kernel.is_precomputed:
             return dense_columns(self.rows, self.serials())
-        return _compact(self.rows)
+        return self.rows if is_mapped(self.rows) else _compact(self.rows)
 
 
 def leave(message: str, code: int = EXIT_FAILURE) -> Any:
@@ -122,6 +132,34 @@ def read_samples(
             leave(f"--label is for tables ({', '.join(READERS)}); LIBSVM's text has its labels in front")
         data = read_data(path, zero_based=True, threads=parsed["threads"])
     return Samples(data.X, data.y)
+
+
+@contextmanager
+def spooled_samples(path: str, parsed: Parsed, model_path: str) -> Iterator[tuple[Samples, int]]:
+    """Read a data file into a temporary file; yield its samples and the bytes that are left for training.
+
+    What training puts down on the way goes to the same folder, which is gone at the end, also after Ctrl-C.
+    """
+    if path != "-" and ending(path) in READERS:
+        leave(f"--memory is for LIBSVM's text, not for tables ({', '.join(READERS)})")
+    where = parsed["tmp"] or os.path.dirname(os.path.abspath(model_path))
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=".hinge-", dir=where))
+    except OSError as error:
+        leave(f"cannot write a temporary file to {where}: {error.strerror or error}")
+    former, tempfile.tempdir = tempfile.tempdir, str(folder)
+    try:
+        with explained(path, "can't open input file"):
+            data = spool_data(path, folder, threads=parsed["threads"])
+        left = parsed["memory"] - resident_bytes() - _COMPILED_BYTES
+        least = SHARES.of_sample * len(data.y) + _LEAST_BYTES
+        if left < least:
+            needed = parsed["memory"] - left + least
+            leave(f"--memory: {len(data.y)} samples and the program itself take {needed // 10**6} MB at the least")
+        yield Samples(data.X, data.y), left
+    finally:
+        tempfile.tempdir = former
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _column(label: str | None) -> str | int | None:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from hinge.arrays import Index, Vector
 from hinge.cli.folds import GlibcRandom, plain_folds, stratified_folds
 from hinge.cli.parameters import Parameters
+from hinge.data.pages import rows_of
 from hinge.dual.formulations import InfeasibleNuError, c_svc, epsilon_svr, nu_svc, nu_svr, one_class, svdd
 from hinge.dual.problem import DualProblem
 from hinge.io.models.libsvm_model import LibsvmModel, dense_columns, pairs_of
@@ -172,7 +173,7 @@ class ModelPlan:
                 # Free support vectors lie on the boundary; a step well below the tolerance makes them inliers
                 # whatever program adds up their decision values, and in whatever order.
                 rho -= _BOUNDARY_SHARE * np.maximum(p.tolerance, _ROUNDED_VALUES * np.abs(rho))
-            model = assemble(kernel, run.X, self.machines, run.places)
+            model = assemble(kernel, run.X, self.machines, run.places, room=p.cache_bytes)
             return LibsvmModel(p.svm_type, kernel, rho, model.coefficients, _vectors(run, model.support))
         codes, order = np.zeros(len(run.y), np.int64), np.zeros(len(run.y), np.int64)
         order[np.concatenate(self.classes)] = np.arange(len(self.samples))
@@ -180,14 +181,14 @@ class ModelPlan:
             codes[members] = code
         support, coefficients = np.empty(0, np.int64), np.empty((0, 0))
         if self.trainings:
-            model = assemble(kernel, run.X, self.machines, run.places, order)
+            model = assemble(kernel, run.X, self.machines, run.places, order, p.cache_bytes)
             support, coefficients = model.support, by_opponent(model.coefficients, codes[model.support], k)
         n_support = np.bincount(codes[support], minlength=k).astype(np.int64)
         return LibsvmModel(p.svm_type, kernel, rho, coefficients, _vectors(run, support), self.labels, n_support)
 
 
 def _vectors(run: Run, places: Index) -> Any:
-    rows = run.rows[places]
+    rows = rows_of(run.rows, places, run.parameters.cache_bytes)
     return sp.csr_matrix(dense_columns(rows, np.array([0]))) if run.kernel.is_precomputed else rows
 
 

@@ -19,7 +19,7 @@ EXIT_OK = 0
 EXIT_FAILURE = 1
 EXIT_USAGE = 2
 
-Kind = Literal["flag", "int", "float", "range", "choice", "file", "weight"]
+Kind = Literal["flag", "int", "float", "size", "range", "choice", "file", "weight"]
 
 _HELP_WIDTH = 100
 _N_WORDS = {"flag": 0, "range": 2}
@@ -38,8 +38,8 @@ class Option:
     short : str
         LIBSVM's letter, if LIBSVM has this option.
     kind : str
-        What it takes: nothing, a whole number, a number, two numbers, one of ``choices``, a file; ``"weight"`` is
-        LIBSVM's ``-wi``, whose class is glued to the letter.
+        What it takes: nothing, a whole number, a number, a number of bytes, two numbers, one of ``choices``, a
+        file; ``"weight"`` is LIBSVM's ``-wi``, whose class is glued to the letter.
     default : object
         Its value where it is not given.
     metavar : str
@@ -89,6 +89,8 @@ class Option:
             raise ValueError(f"one of {', '.join(self.choices)}, got {words[0]!r}")
         if self.kind in ("choice", "file"):
             return words[0]
+        if self.kind == "size":
+            return _bytes(words[0])
         numbers = [_number(word, whole=self.kind == "int") for word in words]
         if self.least is not None and min(numbers) < self.least:
             raise ValueError(f"a number from {self.least}, got {words[0]!r}")
@@ -97,6 +99,19 @@ class Option:
         if self.is_positive and min(numbers) <= 0:
             raise ValueError(f"a number above 0, got {words[0]!r}")
         return tuple(numbers) if self.kind == "range" else numbers[0]
+
+
+_UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+
+
+def _bytes(word: str) -> int:
+    """Return the bytes that a size like 2GB means."""
+    digits = word.rstrip("BbKkMmGgTt")
+    unit = _UNITS.get(word[len(digits) :].upper())
+    number = _number(digits, whole=False) if unit else 0.0
+    if unit is None or not number > 0:
+        raise ValueError(f"a size such as 500MB or 2GB, got {word!r}")
+    return int(number * unit)
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,9 @@ TRAIN = Command(
         _THREADS,
         Option("time-limit", "Stop after this many seconds and write the best model so far, with a warning.",
                kind="float", metavar="SECONDS", is_positive=True),
+        Option("memory", "Keep the whole command to this much resident memory, however large the file: its "
+               "samples stay in a temporary file. For one model of LIBSVM text.", kind="size", metavar="SIZE"),
+        Option("tmp", "Folder for that temporary file, instead of the model's.", kind="file", metavar="FOLDER"),
         Option("force", "Replace the model file even if the time was up before the first step."),
         Option("full-precision", "Write all 17 digits of support vectors, where LIBSVM writes 8."),
         Option("report", "Also write figures of the run to this file, as JSON.", kind="file", metavar="FILE"),
@@ -84,6 +87,7 @@ examples:
   hinge train heart_scale
   hinge train -s 0 -t 2 -c 4 -g 0.07 -w1 2 -v 5 heart_scale
   hinge train --cost 4 --threads 2 --report run.json heart_scale heart.model
+  hinge train --memory 2GB big.svm big.model
 """
     + _EXITS,
 )  # fmt: skip

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hinge.arrays import Floats, Index
 from hinge.data import products
 from hinge.data.layout import LAYOUT
+from hinge.data.pages import windows
 from hinge.data.samples import Samples, Statistic
 from hinge.runtime.prices import MULTIPLY_ADDS_PER_WORD
 
@@ -85,14 +86,16 @@ def _packed_dense(rows: Floats, always: bool) -> BitSamples | None:
     n_words = -(-n_features // 64)
     padded = np.zeros((n, n_words * 8), np.uint8)
     n_ones = 0
-    for start in range(0, n, LAYOUT.read_rows):
-        part = rows[start : start + LAYOUT.read_rows]
-        ones = part == 1
-        if not np.array_equal(ones, part != 0):
-            return None
-        n_ones += int(np.count_nonzero(ones))
-        words = np.packbits(ones, axis=1, bitorder="little")
-        padded[start : start + LAYOUT.read_rows, : words.shape[1]] = words
+    for window in windows(rows):
+        for start in range(window.start, window.stop, LAYOUT.read_rows):
+            stop = min(start + LAYOUT.read_rows, window.stop)
+            part = rows[start:stop]
+            ones = part == 1
+            if not np.array_equal(ones, part != 0):
+                return None
+            n_ones += int(np.count_nonzero(ones))
+            words = np.packbits(ones, axis=1, bitorder="little")
+            padded[start:stop, : words.shape[1]] = words
     if not (always or worth_packing(n_features, n_ones / n)):
         return None
     return BitSamples(np.ascontiguousarray(padded.view("<u8").T.astype(np.uint64, copy=False)), n_features)
@@ -102,7 +105,7 @@ def _packed_sparse(matrix: Any, always: bool) -> BitSamples | None:
     n, n_features = matrix.shape
     if n_features == 0 or n == 0 or not (always or worth_packing(n_features, matrix.nnz / n)):
         return None
-    if not np.isin(matrix.data, (0, 1)).all():
+    if not all(np.isin(matrix.data[part], (0, 1)).all() for part in windows(matrix.data)):
         return None
     words = np.zeros((-(-n_features // 64), n), np.uint64)
     indptr, indices = matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False)

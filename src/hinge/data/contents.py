@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hinge.arrays import Floats
 from hinge.data.layout import LAYOUT
+from hinge.data.pages import reduced, windows
 from hinge.data.sharded import ShardedRows
 from hinge.runtime.jit import compiled_exactly
 
@@ -87,7 +88,9 @@ def extremes(X: Any) -> tuple[float, float, int]:
         least, most, counts = zip(*found, strict=True)
         return min(least), max(most), sum(counts)
     values = X.data if sp.issparse(X) else X
-    return (float(values.min()), float(values.max()), values.size) if values.size else (0.0, 0.0, 0)
+    if not values.size:
+        return 0.0, 0.0, 0
+    return float(reduced(values, np.min, min)), float(reduced(values, np.max, max)), values.size
 
 
 def moments(X: Any, scale: float, center: float, power: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -96,10 +99,13 @@ def moments(X: Any, scale: float, center: float, power: int) -> tuple[NDArray[np
         sums, counts = X.per_row("moments", scale, center, power)
         return sums, counts
     sums, counts = np.empty(X.shape[0]), np.empty(X.shape[0])
-    values, indptr = X, np.empty(0, np.int64)
-    if sp.issparse(X):
-        values, indptr = X.data, X.indptr.astype(np.int64, copy=False)
-    row_moments(values, indptr, scale, center, power, sums, counts)
+    for part in windows(X):
+        values, indptr = X, np.empty(0, np.int64)
+        if sp.issparse(X):
+            values, indptr = X.data, X.indptr[part.start : part.stop + 1].astype(np.int64, copy=False)
+        else:
+            values = np.asarray(X[part])
+        row_moments(values, indptr, scale, center, power, sums[part], counts[part])
     return sums, counts
 
 

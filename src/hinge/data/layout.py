@@ -44,6 +44,12 @@ class Layout:
     values_at_once : int
         Kernel values that a shard is asked for at a time, a second or two's worth: so long may it be busy with
         what nobody wants any more.
+    window_bytes : int
+        Bytes of a mapped file that are looked at together.
+    resident_bytes : int
+        Bytes of it that may stay in memory before they are let go.
+    page_bytes : int
+        Bytes around an address that the system may map when one of them is read: a large page.
     read_rows : int
         Rows converted at once while data is read, so that no second full copy ever exists.
     """
@@ -61,6 +67,9 @@ class Layout:
     few_samples: int = 4096
     kept_near: int = 4
     values_at_once: int = 1_000_000_000
+    window_bytes: int = 1 << 20
+    resident_bytes: int = 1 << 22
+    page_bytes: int = 1 << 21
     read_rows: int = 4096
 
 

@@ -78,6 +78,12 @@ class Samples(ABC):
         Whether comparisons call Python code of the user.
     is_apart : bool
         Whether they lie in shards, which are asked for copies of some (`take`) and for images of all.
+    most_visited : int
+        Rows that may be visited in any order before `let_go` is called; 0 where they cannot be visited like that.
+    reserved_bytes : int
+        What it may use of the budget of kernel values, for samples that it reads when they are compared.
+    panel_bytes : int
+        Bytes of panels that are laid out before threads begin with them.
     takes_symmetric_part : bool
         Whether values turned out not to be symmetric: those from before have to be computed again.
     """
@@ -95,6 +101,9 @@ class Samples(ABC):
     counts_differences = False
     runs_on_one_thread = False
     is_apart = False
+    most_visited = np.iinfo(np.int64).max
+    reserved_bytes = 0
+    panel_bytes = LAYOUT.batch_bytes
 
     def __init__(self) -> None:
         self._norms: dict[Any, Floats] = {}
@@ -209,6 +218,10 @@ class Samples(ABC):
         """Return the rows as they were given, where comparing them may round."""
         raise NotImplementedError(f"{self.storage} samples are compared exactly as they are")
 
+    def exact_rows_of(self, index: Index) -> tuple[FeatureRows, Index]:
+        """Return `exact_rows` that hold the samples ``index`` at least, and where each of them is."""
+        return self.exact_rows(), index
+
     def has_negatives(self) -> bool:
         """Whether some feature is negative."""
         return False
@@ -249,3 +262,6 @@ class FeatureSamples(Samples):
     @abstractmethod
     def feature_rows(self) -> FeatureRows:
         """Return the rows as `products.row_dot` takes them."""
+
+    def let_go(self) -> None:
+        """Rows that were visited need not stay in memory."""

@@ -1,8 +1,9 @@
 """The one place that decides how data is stored, for training and for prediction, and checks it on the way.
 
 Samples whose features are all 0 or 1 become packed bits; those that are mostly zero, rows of a CSR matrix; all
-others, rows of an array. Which it is depends on the data and on what the kernel asks of it, not on the form in
-which it came. Kernel matrices, and the containers that kernel functions look into, are kept as they are.
+others, rows of an array; those of a large file that is mapped to memory stay there. Which it is depends on the
+data and on what the kernel asks of it, not on the form in which it came. Kernel matrices, and the containers that
+kernel functions look into, are kept as they are.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from hinge.data.collection import Collection
 from hinge.data.dense import DenseSamples
 from hinge.data.given import CalledKernel, GivenGram, RowKernel, symmetric
 from hinge.data.layout import LAYOUT
+from hinge.data.mapped import SHARES, MappedSamples, stays_in_file
+from hinge.data.pages import arrays_of, is_mapped, reduced, windows
 from hinge.data.samples import Demands, Samples
 from hinge.data.sharded import Form, ShardedRows, ShardedSamples
 from hinge.data.sparse import SparseSamples
@@ -42,7 +45,8 @@ def store(X: Any, kernel: Demands, budget: int | None = None) -> Samples:
     kernel : Demands
         The kernel.
     budget : int, optional
-        Bytes: a kernel function is called once for all values while they are no more than that.
+        Bytes: a kernel function is called once for all values while they are no more than that, and data in a
+        mapped file that is large beside it stays there.
 
     Raises
     ------
@@ -74,7 +78,9 @@ def store(X: Any, kernel: Demands, budget: int | None = None) -> Samples:
             raise ValueError(f"X must be a matrix with one row per sample, got {rows.ndim} dimension(s)")
         rows = np.ascontiguousarray(rows)
     _refuse_nonfinite(rows.data if sp.issparse(rows) else rows, "X")
-    samples = _Forms(rows, kernel).alone()
+    samples = _forms_of(rows, kernel, budget).alone()
+    if budget is not None and not samples.reserved_bytes and is_mapped(rows):
+        samples.reserved_bytes = int(SHARES.copies * sum(array.nbytes for array in arrays_of(rows)))
     _check(samples, kernel)
     return samples
 
@@ -205,6 +211,28 @@ class _Forms:
         return DenseSamples(_as_array(self._rows))
 
 
+class _MappedForms(_Forms):
+    """The same of rows that stay in their file."""
+
+    def __init__(self, rows: Any, kernel: Demands, budget: int) -> None:
+        super().__init__(rows, kernel)
+        self._budget = budget
+
+    def _as_sparse(self, is_far_from_zero: bool) -> Any:
+        sparse = MappedSamples(self._rows, "sparse", self._budget)
+        sparse.is_far_from_zero = is_far_from_zero
+        return sparse
+
+    def _as_dense(self) -> Any:
+        return MappedSamples(self._rows, "dense", self._budget)
+
+
+def _forms_of(rows: Any, kernel: Demands, budget: int | None) -> _Forms:
+    if budget is not None and stays_in_file(rows, budget):
+        return _MappedForms(rows, kernel, budget)
+    return _Forms(rows, kernel)
+
+
 class _ShardedForms(_Forms):
     """The same of rows in shards, by what these say of theirs."""
 
@@ -262,7 +290,11 @@ def _share_of_nonzeros(part: Any) -> float:
     n_entries = max(part.shape[0] * part.shape[1], 1)
     if sp.issparse(part):
         return float(part.nnz / n_entries)
-    return products.count_nonzeros(part, np.zeros(part.shape[0] + 1, np.int64)) / n_entries
+    return reduced(part, _count_nonzeros, int.__add__) / n_entries
+
+
+def _count_nonzeros(rows: Floats) -> int:
+    return int(products.count_nonzeros(rows, np.zeros(len(rows) + 1, np.int64)))
 
 
 def _called(samples: Collection, function: RowKernel, budget: int | None) -> Samples:
@@ -300,10 +332,13 @@ def _as_floats(values: Any, name: str) -> Floats:
 def _refuse_nonfinite(values: Floats, name: str) -> None:
     # A finite sum proves that every value is finite, in one pass without a temporary array.
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum(dtype=np.float64)):
+        if np.isfinite(reduced(values, lambda part: part.sum(dtype=np.float64), np.add)):
             return
-    bad = np.argwhere(~np.isfinite(values))
-    if len(bad):
+    for part in windows(values):
+        bad = np.argwhere(~np.isfinite(values[part]))
+        if not len(bad):
+            continue
+        bad[0, 0] += part.start
         where = f" (first at position {tuple(int(k) for k in bad[0])})"
         raise ValueError(f"{name} contains NaN or infinity{where}; remove or impute these values first")
 

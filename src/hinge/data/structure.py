@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge.arrays import Index
+from hinge.data.pages import windows
 from hinge.runtime.jit import compiled
 
 # Columns are numbered anew from this many on, where entries are fewer than columns: an array with an entry for
@@ -49,7 +50,8 @@ def canonical(X: Any) -> Any:
         is_tidy = check_structure(matrix)
     length = int(matrix.indptr[-1])
     stored = matrix.data[:length]
-    if is_tidy and len(matrix.data) == length and np.count_nonzero(stored) == length:
+    n_ones = sum(np.count_nonzero(stored[part]) for part in windows(stored))
+    if is_tidy and len(matrix.data) == length and n_ones == length:
         return matrix
     copy = type(matrix)((stored.copy(), matrix.indices[:length].copy(), matrix.indptr.copy()), shape=matrix.shape)
     copy.has_canonical_format = False  # whatever the copy inherited: duplicates are looked for
@@ -107,7 +109,13 @@ def check_structure(X: Any) -> bool:
             f"X is not a valid {X.format.upper()} matrix: indptr has {len(indptr)} entries and begins with "
             f"{indptr[0] if len(indptr) else 'none'}; it must have {n_lines + 1} and begin with 0"
         )
-    broken, is_tidy, is_outside = _survey(indptr, indices, n_entries, width)
+    broken, is_tidy, is_outside = -1, True, False
+    for part in windows(X) if X.format == "csr" else [slice(0, n_lines)]:
+        found, *rest = _survey(indptr[part.start : part.stop + 1], indices, n_entries, width)
+        is_tidy, is_outside = is_tidy and rest[0], is_outside or rest[1]
+        if found >= 0:
+            broken = part.start + found
+            break
     if broken >= 0:
         raise ValueError(
             f"X is not a valid {X.format.upper()} matrix: indptr[{broken + 1}] = {indptr[broken + 1]} does not "

@@ -27,6 +27,7 @@ from hinge.arrays import Vector
 from hinge.certificates import Certificates
 from hinge.data.collection import Collection
 from hinge.data.given import RowKernel
+from hinge.data.pages import is_mapped
 from hinge.data.structure import canonical, check_structure
 from hinge.estimators.exchange import KernelExchange
 from hinge.estimators.fitting import Trainable
@@ -136,6 +137,9 @@ class KernelMachine(StandIn, KernelExchange, Certified, Trainable):
         """Check and convert samples and targets."""
         if self._is_plain_target(y) and is_plain(X) and len(y) == len(X):
             return self._known_by_features(X), y
+        if is_mapped(X) and is_plain(X):  # scikit-learn's checks would read the file into memory
+            check_consistent_length(X, y)
+            return self._known_by_features(X), self._check_targets(_check_y(y, estimator=self))
         X, y = validate_data(self, X, y, **self._checks())
         return X, self._check_targets(y)
 

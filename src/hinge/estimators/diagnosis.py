@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from hinge.arrays import Vector
+from hinge.data.pages import is_mapped, reduced
 from hinge.data.structure import compact
 from hinge.report import Report, Status
 
@@ -70,7 +71,10 @@ def _cause(X: Any, names: Any) -> str:
 
 def _spreads(X: Any) -> Vector:
     if not sp.issparse(X):
-        return np.asarray(X.std(axis=0, dtype=np.float64))
+        if not is_mapped(X):
+            return np.asarray(X.std(axis=0, dtype=np.float64))
+        mean = reduced(X, lambda part: part.sum(axis=0, dtype=np.float64), np.add) / len(X)
+        return np.sqrt(reduced(X, lambda part: ((part - mean) ** 2).sum(axis=0), np.add) / len(X))
     mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
     square = np.asarray(X.multiply(X).mean(axis=0), dtype=np.float64).ravel()
     return np.sqrt(np.maximum(square - mean**2, 0.0))

@@ -11,6 +11,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from hinge.arrays import Vector
 from hinge.data.contents import extremes, moments
+from hinge.data.pages import is_mapped, reduced
 from hinge.runtime.threads import available_threads
 from hinge.training.data import TrainingData
 
@@ -35,7 +36,9 @@ def is_plain(X: Any) -> bool:
 
     Anything unusual is left to them: lists, data frames, other types, subclasses, what is empty or not finite.
     """
-    if type(X) is not np.ndarray or X.ndim != 2 or not X.size or not X.flags.c_contiguous:
+    if type(X) is not np.ndarray and not (type(X) is np.memmap and is_mapped(X)):
+        return False
+    if X.ndim != 2 or not X.size or not X.flags.c_contiguous:
         return False
     return X.dtype in _FLOATS and _is_finite(X)
 
@@ -65,6 +68,8 @@ def is_plain_labels(y: Any) -> bool:
 def _is_finite(values: Any) -> bool:
     """Whether the sum of all values is finite: then all of them are, and if not, somebody has to look closer."""
     with np.errstate(over="ignore", invalid="ignore"):
+        if type(values) is np.memmap:  # in pieces, whose pages are let go
+            return bool(np.isfinite(reduced(values, np.sum, np.add)))
         return bool(np.isfinite(values.sum()))
 
 

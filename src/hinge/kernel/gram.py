@@ -108,6 +108,7 @@ class Gram:
         choice = choose_precision(samples, kernel, diagonal, precision)
         self._work_with(Team(1 if samples.runs_on_one_thread else threads))
         self._set(Source(samples, kernel, choice.statistic, diagonal), choice.dtype)
+        self.cache_bytes = max(self.cache_bytes - samples.reserved_bytes, 1)
         if samples.n_computed and samples.matrix is not None:
             self.counts.add(evaluations=samples.n_computed)
             self.cache_bytes = max(self.cache_bytes - samples.matrix.nbytes, 1)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hinge.arrays import FeatureRows, Index
+from hinge.arrays import Index
 from hinge.data.layout import LAYOUT
 from hinge.data.samples import KINDS, Samples, Statistic
 from hinge.kernel.double_double import add, divide, multiply, two_product, two_sum
@@ -73,20 +73,26 @@ def sharp_image(
     return image
 
 
-def sharp_weights(
-    feature_rows: FeatureRows, n_features: int, support: Index, coefficients: NDArray[np.float64]
-) -> Pairs:
+def sharp_weights(samples: Samples, support: Index, coefficients: NDArray[np.float64]) -> Pairs:
     """Return the weight vector ``Xᵀβ`` of a linear kernel as the sum of two lines."""
-    weights = np.zeros((2, n_features))
-    _combine(*feature_rows, support, coefficients, weights[0], weights[1])
+    weights = np.zeros((2, samples.n_features))
+    for part in _parts(support):
+        exact, places = samples.exact_rows_of(support[part])
+        _combine(*exact, places, coefficients[part], weights[0], weights[1])
     return weights
 
 
-def sharp_projection(feature_rows: FeatureRows, weights: Pairs, rows: Index) -> Pairs:
+def sharp_projection(samples: Samples, weights: Pairs, rows: Index) -> Pairs:
     """Return ``X weights`` at the samples ``rows`` as the sum of two lines: with `sharp_weights` their image."""
     image = np.zeros((2, len(rows)))
-    _project(*feature_rows, rows, weights[0], weights[1], image[0], image[1])
+    for part in _parts(rows):
+        exact, places = samples.exact_rows_of(rows[part])
+        _project(*exact, places, weights[0], weights[1], image[0, part], image[1, part])
     return image
+
+
+def _parts(index: Index) -> list[slice]:
+    return [slice(k, k + LAYOUT.read_rows) for k in range(0, len(index), LAYOUT.read_rows)]
 
 
 def _comparisons(samples: Samples, statistic: Statistic, rows: Index, columns: Index) -> tuple[Any, Any]:
@@ -95,7 +101,9 @@ def _comparisons(samples: Samples, statistic: Statistic, rows: Index, columns: I
         others = samples.take(columns, np.float64)
         others.compare(statistic, samples.panel(rows, np.float64), 0, len(columns), high)
     else:
-        _compare(KINDS[statistic], *samples.exact_rows(), samples.n_features, rows, columns, high, low)
+        exact, places = samples.exact_rows_of(np.concatenate([rows, columns]))
+        rows, columns = places[: len(rows)], places[len(rows) :]
+        _compare(KINDS[statistic], *exact, samples.n_features, rows, columns, high, low)
     return high, low
 
 
@@ -105,7 +113,9 @@ def _norms(samples: Samples, statistic: Statistic, index: Index) -> Pairs:
     if samples.is_exactly_compared:
         norms[0] = samples.norms(statistic, np.float64)[index]
     else:
-        _measure(KINDS[statistic], *samples.exact_rows(), index, norms[0], norms[1])
+        for part in _parts(index):
+            exact, places = samples.exact_rows_of(index[part])
+            _measure(KINDS[statistic], *exact, places, norms[0, part], norms[1, part])
     return norms
 
 

@@ -144,5 +144,4 @@ class Source:
             return self._sums("sharp_image", support, factors, rows, np.float64, team)
         if self.features is None:
             return sharp_image(self.samples, self.kernel, support, factors, rows, team)
-        exact = self.features.exact_rows()
-        return sharp_projection(exact, sharp_weights(exact, self.features.n_features, support, factors), rows)
+        return sharp_projection(self.features, sharp_weights(self.features, support, factors), rows)

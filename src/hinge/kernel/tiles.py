@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hinge.arrays import Floats, Index
-from hinge.data.layout import LAYOUT
 from hinge.data.samples import Samples, Statistic
 from hinge.kernel.kernels import Kernel
 from hinge.runtime.prices import MULTIPLY_ADDS_PER_KERNEL_FUNCTION, SECONDS_PER_KERNEL_FUNCTION
@@ -140,7 +139,7 @@ class Tiles:
             panel = self.panel(index[piece], source)
             batch.append((panel, piece))
             size += panel.size
-            if size > LAYOUT.batch_bytes:
+            if size > self.samples.panel_bytes:
                 yield batch
                 batch, size = [], 0
         if batch:

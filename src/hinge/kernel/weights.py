@@ -63,6 +63,7 @@ class Weights:
     def __init__(self, samples: FeatureSamples, team: Team) -> None:
         self._samples, self._team = samples, team
         self.n_features = samples.n_features
+        self.most_visited, self.let_go = samples.most_visited, samples.let_go
 
     def of(self, coefficients: Vector) -> Vector:
         """Return ``Xᵀ coefficients``."""
@@ -72,7 +73,7 @@ class Weights:
     def sharp(self, coefficients: Vector) -> Pairs:
         """As `of`, to twice the digits of a double: the sum of two lines."""
         support = np.flatnonzero(coefficients)
-        return sharp_weights(self._samples.exact_rows(), self.n_features, support, coefficients[support])
+        return sharp_weights(self._samples, support, coefficients[support])
 
     def rounded_once(self, coefficients: Vector) -> Vector:
         """As `of`, for whoever keeps the weights and not the coefficients: as exact as decisions can feel."""

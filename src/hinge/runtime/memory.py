@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
@@ -55,6 +56,19 @@ def free_bytes() -> int:
     machine = _available_on_machine()
     known = [*([] if machine is None else [machine]), *_left_by_limits(), *_left_in_groups()]
     return max(min(known), 0) if known else _FALLBACK_BYTES
+
+
+def resident_bytes() -> int:
+    """Return the memory that this process has; where nobody tells, the most that it ever had, or 0."""
+    try:
+        import resource  # not on Windows
+
+        pages = (PROCESSES / "self/statm").read_text().split()
+        return int(pages[1]) * resource.getpagesize()
+    except ImportError:
+        return 0
+    except (OSError, ValueError, IndexError):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def default_cache_bytes() -> int:

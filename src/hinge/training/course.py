@@ -117,7 +117,8 @@ class Course:
         """Train all machines, put them together and calibrate them."""
         begun, compiled_before = clock.now(), clock.compiled_seconds()
         formulation, data, machines = self.formulation, self.formulation.data, self.machines(trainer)
-        model = assemble(self.kernel, data.X, machines, data.places, formulation.order)
+        room = trainer.gram.cache_bytes
+        model = assemble(self.kernel, data.X, machines, data.places, formulation.order, room)
         report = combined_report(machines, trainer.gram, clock.now() - begun, len(model.support))
         if (compile_seconds := clock.compiled_seconds() - compiled_before) > 0:
             report = replace(report, compile_seconds=compile_seconds)

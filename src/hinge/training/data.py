@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hinge.arrays import Index, Vector
+from hinge.data.pages import rows_of
 from hinge.kernel.kernels import Kernel
 from hinge.model import self_values
 from hinge.runtime.threads import lazy
@@ -103,5 +104,5 @@ def select(X: Any, y: Any, weights: Vector | None, is_gram: bool) -> TrainingDat
         raise ValueError("Invalid input - all samples have zero or negative weights. At least one must count.")
     if len(places) == n:
         return TrainingData(X, y, weights, places, X.shape)
-    rows = X[np.ix_(places, places)] if is_gram else X[places]
+    rows = X[np.ix_(places, places)] if is_gram else rows_of(X, places)
     return TrainingData(rows, None if y is None else y[places], weights[places], places, X.shape)

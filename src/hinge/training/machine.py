@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from hinge.arrays import Index, Vector
+from hinge.data.pages import rows_of
 from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import Kernel
 from hinge.model import Model
@@ -230,7 +231,12 @@ class Absent:
 
 
 def assemble(
-    kernel: Kernel, X: Any, machines: Sequence[Machine], places: Index, order: Index | None = None
+    kernel: Kernel,
+    X: Any,
+    machines: Sequence[Machine],
+    places: Index,
+    order: Index | None = None,
+    room: int | None = None,
 ) -> Model:
     """Put machines together into one model over the union of their support vectors.
 
@@ -246,6 +252,8 @@ def assemble(
         Where each row of X was in the caller's data.
     order : array, optional
         Support vectors are sorted by this value of theirs, then by place.
+    room : int, optional
+        Bytes beyond which support vectors of samples in a mapped file are in a file, too.
 
     Returns
     -------
@@ -266,7 +274,7 @@ def assemble(
         coefficients[number, column[samples]] = values
     else:
         coefficients = sp.csr_array((values, (number, column[samples])), shape=shape)
-    vectors = np.empty((len(used), 0)) if kernel.is_precomputed else X[used]
+    vectors = np.empty((len(used), 0)) if kernel.is_precomputed else rows_of(X, used, room)
     if isinstance(machines, Machines) and machines.has_batches:
         return Model(kernel, vectors, places[used], coefficients, machines.intercepts())
     intercepts = np.array([machine.intercept for machine in machines])

@@ -6,12 +6,13 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from hinge.arrays import Index
-from hinge.cli.data import Samples, classes_path, default_model_name, leave, read_samples
+from hinge.cli.data import Samples, classes_path, default_model_name, leave, read_samples, spooled_samples
 from hinge.cli.folds import GlibcRandom
 from hinge.cli.machines import ModelPlan, Run, Training, folds_of, plan_model, train_all
 from hinge.cli.options import EXIT_FAILURE, EXIT_OK, Parsed
@@ -41,7 +42,15 @@ def run(arguments: Sequence[str]) -> int:
     if parsed["folds"] is None:
         check_output(_model_path(parsed), "can't save model to file")
     check_output(parsed["report"], "cannot write the report to")
-    samples = read_samples(parsed.files[0], parsed)
+    if parsed["memory"] is None:
+        return _train(parsed, parameters, read_samples(parsed.files[0], parsed))
+    if parsed["folds"] is not None or parameters.probability or parameters.kernel(1).is_precomputed:
+        TRAIN.fail("--memory trains one model on features: without -v, -b 1 and -t 4")
+    with spooled_samples(parsed.files[0], parsed, _model_path(parsed)) as (samples, left):
+        return _train(parsed, replace(parameters, cache=left / 2**20), samples)
+
+
+def _train(parsed: Parsed, parameters: Parameters, samples: Samples) -> int:
     complaint = parameters.complaint(samples.labels())
     if complaint is None and samples.names and parameters.is_regression:
         complaint = f"the labels of {parsed.files[0]} are words, and regression needs numbers"

@@ -410,17 +410,16 @@ def _header_of(model: LibsvmModel) -> Iterator[str]:
 
 
 def _rows_of(model: LibsvmModel, digits: int, rows_at_once: int = 1024) -> Iterator[bytes]:
-    vectors = sp.csr_matrix(model.vectors)
-    if not vectors.has_sorted_indices:
-        vectors = vectors.sorted_indices()
     is_gram = model.kernel.is_precomputed
     n = model.coefficients.shape[1]
     for start in range(0, n, rows_at_once):
         stop = min(start + rows_at_once, n)
-        here = slice(vectors.indptr[start], vectors.indptr[stop])
-        values = number_texts(vectors.data[here], 10 if is_gram else digits)
-        features = [f"{i}:{value} " for i, value in zip(vectors.indices[here].tolist(), values, strict=True)]
-        ends = (vectors.indptr[start : stop + 1] - vectors.indptr[start]).tolist()
+        vectors = sp.csr_matrix(model.vectors[start:stop])
+        if not vectors.has_sorted_indices:
+            vectors = vectors.sorted_indices()
+        values = number_texts(vectors.data, 10 if is_gram else digits)
+        features = [f"{i}:{value} " for i, value in zip(vectors.indices.tolist(), values, strict=True)]
+        ends = vectors.indptr.tolist()
         coefficients = [number_texts(row, 17) for row in model.coefficients[:, start:stop]]
         heads = [" ".join(column) for column in zip(*coefficients, strict=True)]
         lines = [f"{head} {''.join(features[a:b])}\n" for head, a, b in zip(heads, ends, ends[1:], strict=False)]

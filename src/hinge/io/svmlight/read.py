@@ -73,7 +73,7 @@ class Data:
 
 
 @dataclass
-class _Block:
+class Piece:
     """What one block of lines held: indices are as in the text, errors count lines from the block's first."""
 
     n_lines: int
@@ -107,7 +107,7 @@ class _Parser:
     limit_text: str
     max_errors: int
 
-    def __call__(self, text: Text, stop: int) -> _Block:
+    def __call__(self, text: Text, stop: int) -> Piece:
         lines, colons = count(text[:stop])
         y, queries, ends = np.empty(lines), np.empty(lines, np.int64), np.empty(lines, np.int64)
         columns: NDArray[Any] = np.empty(colons, np.int32 if self.limit < 2**31 else np.int64)
@@ -128,7 +128,7 @@ class _Parser:
             for line, at, code in culprits[: self.max_errors]
         ]
         rows = (_trim(y, n_rows), _trim(queries, n_rows), _trim(ends, n_rows))
-        return _Block(n_lines, *rows, _trim(columns, n), _trim(values, n), top, has_zero, has_query, errors, n_bad)
+        return Piece(n_lines, *rows, _trim(columns, n), _trim(values, n), top, has_zero, has_query, errors, n_bad)
 
     def _read_odd(
         self, text: Text, odd: NDArray[np.int64], y: NDArray[np.float64], values: NDArray[Any]
@@ -153,15 +153,28 @@ class _Parser:
         return [[line, *too_large[k]] for line, k in zip(lines.tolist(), first.tolist(), strict=True)]
 
 
+def parsed_pieces(
+    file: BinaryIO, budget: Budget, threads: int | None = None, max_errors: int = 10, max_index: int = MAX_INDEX
+) -> Iterator[Piece]:
+    """Parse a stream of plain text; yield what its blocks hold, in order: float64, with the text's indices."""
+    parser = _Parser(np.dtype(np.float64), *_limit(None, True, max_index), max_errors)
+    return _in_order(parser, blocks(file, budget), threads or available_threads(), budget)
+
+
+def too_long(n_lines: int) -> LineError:
+    """Return the error of a line that is behind so many others and too long."""
+    return LineError(n_lines + 1, 1, f"a line of at most {LONGEST_LINE} bytes", "a longer one")
+
+
 def _trim(array: NDArray[Any], n: int) -> NDArray[Any]:
     return array if n == len(array) else array[:n].copy()  # a view would keep the whole array
 
 
 def _in_order(
-    parse: Callable[[Text, int], _Block], texts: Iterator[tuple[Text, int]], threads: int, budget: Budget
-) -> Iterator[_Block]:
+    parse: Callable[[Text, int], Piece], texts: Iterator[tuple[Text, int]], threads: int, budget: Budget
+) -> Iterator[Piece]:
     """Parse blocks on threads; give the results in order, with few blocks in memory at any time."""
-    pending: deque[Future[_Block]] = deque()
+    pending: deque[Future[Piece]] = deque()
     most_pending = min(2 * threads, budget.limit // (_MOST_BYTES_A_BYTE * BLOCK_BYTES))
     too_long = None
     with ThreadPoolExecutor(threads, thread_name_prefix="hinge-read") as pool:
@@ -179,10 +192,10 @@ def _in_order(
 
 
 def _collect(
-    parts: Iterator[_Block], name: str, max_errors: int, budget: Budget, most_rows: int | None
-) -> list[_Block]:
+    parts: Iterator[Piece], name: str, max_errors: int, budget: Budget, most_rows: int | None
+) -> list[Piece]:
     """Gather all blocks of a file, or raise the error that lists its malformed lines."""
-    kept: list[_Block] = []
+    kept: list[Piece] = []
     errors: list[LineError] = []
     n_lines = n_rows = n_errors = 0
     try:
@@ -200,14 +213,14 @@ def _collect(
                 if most_rows is not None and n_rows > most_rows:
                     raise TooManyRowsError
     except LineTooLongError:
-        errors.append(LineError(n_lines + 1, 1, f"a line of at most {LONGEST_LINE} bytes", "a longer one"))
+        errors.append(too_long(n_lines))
         n_errors += 1
     if n_errors:
         raise malformed(name, errors, n_errors)
     return kept
 
 
-def _joined(parts: list[_Block], name: str, dtype: DTypeLike, shift: int = 0) -> NDArray[Any]:
+def _joined(parts: list[Piece], name: str, dtype: DTypeLike, shift: int = 0) -> NDArray[Any]:
     """Put one array of all blocks together, with ``shift`` added; the blocks give theirs up on the way."""
     whole = np.empty(sum(len(getattr(part, name)) for part in parts), dtype)
     at = 0
@@ -222,7 +235,7 @@ def _joined(parts: list[_Block], name: str, dtype: DTypeLike, shift: int = 0) ->
     return whole
 
 
-def _row_pointers(parts: list[_Block], dtype: DTypeLike) -> NDArray[Any]:
+def _row_pointers(parts: list[Piece], dtype: DTypeLike) -> NDArray[Any]:
     pointers = np.zeros(1 + sum(len(part.ends) for part in parts), dtype)
     at = 1
     for part in parts:
@@ -231,7 +244,7 @@ def _row_pointers(parts: list[_Block], dtype: DTypeLike) -> NDArray[Any]:
     return pointers
 
 
-def _assemble(parts: list[_Block], zero_based: bool, n_features: int | None, dtype: np.dtype[Any]) -> Data:
+def _assemble(parts: list[Piece], zero_based: bool, n_features: int | None, dtype: np.dtype[Any]) -> Data:
     """Make one matrix of all blocks."""
     n_values = sum(len(part.values) for part in parts)
     width = max((part.top for part in parts), default=-1) + zero_based

@@ -35,6 +35,8 @@ def weight_method(problem: DualProblem, gram: Gram) -> str | None:
     d = gram.weights.n_features
     if d <= _FEW_FEATURES:
         return "proximal"
+    if not gram.weights.most_visited:
+        return None
     return "descent" if d >= _MANY_FEATURES or problem.n_groups == 0 else None
 
 

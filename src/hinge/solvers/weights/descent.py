@@ -105,7 +105,8 @@ class _Descent:
         """Move every variable that is not set aside once, and change the multipliers when it is time."""
         problem, order = self.state.problem, self.order
         shuffle(order, self.random)
-        piece = int(max(_WORK_AT_ONCE / self.state.gram.cost, 1.0))
+        weights = self.state.gram.weights
+        piece = min(int(max(_WORK_AT_ONCE / self.state.gram.cost, 1.0)), weights.most_visited)
         slopes = np.array([-np.inf, np.inf])
         n_kept = n_moves = 0
         for start in range(0, len(order), piece):
@@ -117,6 +118,7 @@ class _Descent:
             )  # fmt: skip
             order[n_kept : n_kept + kept] = part[:kept]
             n_kept, n_moves = n_kept + kept, n_moves + moves
+            weights.let_go()
             if self.run.must_stop():
                 break
         self.run.count(n_moves, 0.0)
