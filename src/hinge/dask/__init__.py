@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from hinge.dask.estimators import DaskNuSVC, DaskNuSVR, DaskOneClassSVM, DaskSVC, DaskSVR
+from hinge.dask.reading import read_svmlight
 
-__all__ = ["DaskNuSVC", "DaskNuSVR", "DaskOneClassSVM", "DaskSVC", "DaskSVR"]
+__all__ = ["DaskNuSVC", "DaskNuSVR", "DaskOneClassSVM", "DaskSVC", "DaskSVR", "read_svmlight"]

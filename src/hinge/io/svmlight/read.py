@@ -153,12 +153,63 @@ class _Parser:
         return [[line, *too_large[k]] for line, k in zip(lines.tolist(), first.tolist(), strict=True)]
 
 
+@dataclass(frozen=True)
+class Survey:
+    """What a stream of lines holds.
+
+    Attributes
+    ----------
+    n_rows, n_lines, n_values : int
+        How many samples, lines and values.
+    top : int
+        The largest index; -1 if there is none.
+    has_zero : bool
+        Whether index 0 occurs.
+    errors : list of LineError
+        The first malformed lines.
+    n_errors : int
+        How many there are.
+    """
+
+    n_rows: int
+    n_lines: int
+    n_values: int
+    top: int
+    has_zero: bool
+    errors: list[LineError]
+    n_errors: int
+
+
 def parsed_pieces(
-    file: BinaryIO, budget: Budget, threads: int | None = None, max_errors: int = 10, max_index: int = MAX_INDEX
+    file: BinaryIO,
+    budget: Budget,
+    *,
+    n_features: int | None = None,
+    dtype: DTypeLike = np.float64,
+    zero_based: bool | Literal["auto"] = "auto",
+    max_index: int = MAX_INDEX,
+    max_errors: int = 10,
+    threads: int | None = None,
 ) -> Iterator[Piece]:
-    """Parse a stream of plain text; yield what its blocks hold, in order: float64, with the text's indices."""
-    parser = _Parser(np.dtype(np.float64), *_limit(None, True, max_index), max_errors)
+    """Parse a stream of plain text; yield what its blocks hold, in order, with the indices of the text."""
+    parser = _Parser(np.dtype(dtype), *_limit(n_features, zero_based, max_index), max_errors)
     return _in_order(parser, blocks(file, budget), threads or available_threads(), budget)
+
+
+def survey(file: BinaryIO, budget: Budget, *, max_errors: int = 10, **options: Any) -> Survey:
+    """Go through a stream of plain text and keep nothing of it; options as of `parsed_pieces`."""
+    n_rows = n_lines = n_values = n_errors = 0
+    top, has_zero, errors = -1, False, []
+    try:
+        for piece in parsed_pieces(file, budget, max_errors=max_errors, **options):
+            errors += [replace(error, line=error.line + n_lines) for error in piece.errors]
+            n_errors, n_lines = n_errors + piece.n_errors, n_lines + piece.n_lines
+            n_rows, n_values = n_rows + len(piece.y), n_values + len(piece.values)
+            top, has_zero = max(top, piece.top), has_zero or piece.has_zero
+    except LineTooLongError:
+        errors.append(too_long(n_lines))
+        n_errors += 1
+    return Survey(n_rows, n_lines, n_values, top, has_zero, errors[:max_errors], n_errors)
 
 
 def too_long(n_lines: int) -> LineError:
@@ -331,7 +382,7 @@ def read_data(
     >>> data.y
     array([ 1., -1.])
     """
-    reading = _reading(n_features, dtype, zero_based, max_index, max_errors, threads)
+    reading = reader(n_features, dtype, zero_based, max_index, max_errors, threads)
     with open_source(source) as (file, name):
         return reading(file, name, Budget(name))
 
@@ -344,10 +395,10 @@ def read_rows(file: BinaryIO, budget: Budget, most_rows: int) -> Data:
     TooManyRowsError
         There are more than ``most_rows``; the rest is not read.
     """
-    return _reading(zero_based=True)(file, "", budget, most_rows)
+    return reader(zero_based=True)(file, "", budget, most_rows)
 
 
-def _reading(
+def reader(
     n_features: int | None = None,
     dtype: DTypeLike = np.float64,
     zero_based: bool | Literal["auto"] = "auto",

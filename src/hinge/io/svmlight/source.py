@@ -35,6 +35,7 @@ _MEMORY_FOR_XZ = 2**27
 # Bytes that a byte of a line may take: the line itself while it grows, and its indices and values.
 _BYTES_A_BYTE = 6
 
+_MAGIC = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")
 _LONGEST_MAGIC = 6
 _DAMAGE = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -102,12 +103,16 @@ class _Xz(io.RawIOBase):
             raise
 
 
+def is_compressed(path: str) -> bool:
+    """Whether a file is compressed, by its first bytes."""
+    with open(path, "rb") as file:
+        return file.read(_LONGEST_MAGIC).startswith(_MAGIC)
+
+
 def _decompressed(file: BinaryIO, head: bytes, budget: Budget) -> BinaryIO | None:
     """Return the stream that ``file`` unfolds to, recognised by its first bytes; None if it is not compressed."""
-    openers: dict[bytes, Callable[[BinaryIO], Any]] = {
-        b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lambda packed: _Xz(packed, budget),
-    }  # fmt: skip
-    for magic, opener in openers.items():
+    openers: tuple[Callable[[BinaryIO], Any], ...] = (gzip.open, bz2.open, lambda packed: _Xz(packed, budget))
+    for magic, opener in zip(_MAGIC, openers, strict=True):
         if head.startswith(magic):
             return cast(BinaryIO, opener(cast(BinaryIO, io.BufferedReader(cast(Any, file), BLOCK_BYTES // 8))))
     return None

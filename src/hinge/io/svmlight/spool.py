@@ -65,7 +65,7 @@ def _whole(file: BinaryIO, name: str, threads: int | None, max_errors: int) -> I
     errors: list[LineError] = []
     n_lines = n_errors = 0
     try:
-        for piece in parsed_pieces(file, Budget(name), threads, max_errors):
+        for piece in parsed_pieces(file, Budget(name), zero_based=True, threads=threads, max_errors=max_errors):
             errors += [replace(error, line=error.line + n_lines) for error in piece.errors]
             n_errors, n_lines = n_errors + piece.n_errors, n_lines + piece.n_lines
             del errors[max_errors:]
