@@ -124,7 +124,10 @@ class Gram:
         self.storage, self.cost = source.samples.storage, source.samples.cost
         self.is_positive = source.kernel.is_positive
         self.through_weights = source.features is not None
-        self.is_cheap = source.samples.is_apart or self.cost <= MULTIPLY_ADDS_PER_KEPT_VALUE
+        # Double precision is for problems of many steps: there values that all fit are worth keeping sooner.
+        fits = self.n**2 * self.dtype.itemsize <= self.cache_bytes
+        in_single = self.dtype.itemsize / np.dtype(np.float32).itemsize if fits else 1.0
+        self.is_cheap = source.samples.is_apart or self.cost * in_single <= MULTIPLY_ADDS_PER_KEPT_VALUE
         self._origin = origin
         self.__dict__.pop("_tiles", None)  # of the Gram matrix that this one is a copy of
         self._rows: Rows | None = None
