@@ -9,11 +9,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import cases, contenders, everyday, grid, history, many, reader, report, small, startup
+from benchmarks import cases, contenders, everyday, grid, history, many, reader, report, small, startup, torchkm
 from benchmarks.cases import CASES
 from benchmarks.contenders import HINGE, HINGE_INPUTS, LINEAR_PEERS, PEERS, Contender
+from benchmarks.render import RENDER
 from benchmarks.run import Bench, Options, read_records
-from benchmarks.sections import RENDER
 
 HERE = Path(__file__).resolve().parent
 
@@ -35,6 +35,13 @@ SECTIONS = {
     "many": ("a searchlight of 5,000 neighbourhoods, against joblib and scikit-learn", many.CASES, []),
     "linear": ("linear kernels, LIBLINEAR among the contenders", cases.LINEAR, LINEAR_PEERS),
     "sweep": ("C from 2^-5 to 2^15 and gamma from 2^-15 to 2^3 on a small set", cases.SWEEP, PEERS),
+    "intel": ("Intel's list of SVM cases, DC-SVM's covtype, DPSVM's MNIST", cases.INTEL, PEERS),
+    "growth": (
+        "covtype, a9a and MNIST on more and more rows: exponents",
+        tuple(name for of in cases.GROWTH.values() for name in of),
+        [HINGE],
+    ),
+    "torchkm": ("TorchKM's table 2: 50 values of C by ten folds on Gaussian clusters", torchkm.CASES, []),
     "grid": ("LIBSVM's 110-point grid by five folds, against GridSearchCV", grid.GRIDS, []),
     "inputs": ("the same data as float64, float32, dense and CSR", cases.INPUTS, HINGE_INPUTS),
     "predict": ("prediction: a9a.t, and the test images of ten-class MNIST", cases.PREDICT, PEERS),
@@ -43,7 +50,7 @@ SECTIONS = {
     "reader": ("reading covtype and MNIST as LIBSVM text", reader.FILES, []),
 }  # type: dict[str, tuple[str, tuple[str, ...], list[Contender]]]
 
-_TIMEOUTS = {"sweep": 20.0, "scale": 900.0, "predict": 1800.0}
+_TIMEOUTS = {"sweep": 20.0, "scale": 900.0, "predict": 1800.0, "intel": 900.0, "growth": 1800.0}
 _LONG_RUN = 6 * 3600.0
 _BUDGETS_MB = (100.0, 500.0, 2000.0)
 
@@ -129,6 +136,8 @@ def _run_cases(bench: Bench, section: str, names: Sequence[str], entrants: list[
                 small.measure(bench, name)
             elif section == "many":
                 many.measure(bench, name)
+            elif section == "torchkm":
+                torchkm.measure(bench, name)
             elif section == "everyday":
                 everyday.measure(bench, name)
             elif section == "grid":
@@ -178,7 +187,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if arguments.command == "remark":
         report.remark(arguments.out, arguments.section, arguments.case, arguments.text)
         return
-    known = {*CASES, *reader.FILES, *grid.GRIDS, *small.CASES, *many.CASES, *everyday.CASES}
+    known = {*CASES, *reader.FILES, *grid.GRIDS, *small.CASES, *many.CASES, *everyday.CASES, *torchkm.CASES}
     unknown = set(arguments.cases or ()) - known
     if unknown:
         raise SystemExit(f"unknown cases: {', '.join(sorted(unknown))}; known are {', '.join(CASES)}")

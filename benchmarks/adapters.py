@@ -49,7 +49,7 @@ class EstimatorAdapter:
     def fit(self, point: dict[str, float]) -> None:
         """Train the estimator."""
         options: dict[str, Any] = {"tol": self.job["tol"], "cache_size": self.job["cache_mb"]}
-        if self.job["kernel"] == "rbf":
+        if self.job["kernel"] != "linear":
             options["gamma"] = point["gamma"]
         if self.is_regression:
             options["epsilon"] = point["epsilon"]
@@ -101,7 +101,8 @@ class LibsvmAdapter:
     def fit(self, point: dict[str, float]) -> None:
         """Train; LIBSVM takes as many threads as OpenMP gives it."""
         options = {
-            "-s": 3 if self.job["task"] == "regression" else 0, "-t": 0 if self.job["kernel"] == "linear" else 2,
+            "-s": 3 if self.job["task"] == "regression" else 0,
+            "-t": ("linear", "poly", "rbf").index(self.job["kernel"]),
             "-c": point["C"], "-g": point["gamma"], "-p": point["epsilon"], "-e": self.job["tol"],
             "-m": self.job["cache_mb"],
         }  # fmt: skip

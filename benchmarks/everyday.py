@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.adapters import Adapter, adapter_for
-from benchmarks.cases import CACHE_MB, DENSE_SHARE, SLACK, TOL
+from benchmarks.cases import CACHE_MB, DENSE_SHARE, SLACK, TOL, usual_gamma
 from benchmarks.contenders import HINGE, LIBSVM, SKLEARN, Contender
 from benchmarks.processes import work
 from benchmarks.run import Bench
@@ -78,7 +78,7 @@ def main(path: str) -> None:
     _say(event="ready")
     for problem, (C, gamma) in SETTINGS.items():
         if (problem, "") not in tried:
-            point = {"C": C, "gamma": gamma or _usual_gamma(X), "epsilon": _EPSILON}
+            point = {"C": C, "gamma": gamma or usual_gamma(X), "epsilon": _EPSILON}
             skipped = {contender for of, contender in tried if of == problem}
             records = _measured(job["name"], X, y, point, skipped, problem)
             _say(event="problem", problem=problem, records=records)
@@ -96,11 +96,6 @@ def _data(name: str) -> tuple[Any, Any]:
     X = sp.csr_matrix(X, dtype=np.float64)  # MNIST comes dense, and in bytes
     is_dense = X.nnz > DENSE_SHARE * X.shape[0] * X.shape[1]
     return np.ascontiguousarray(X.toarray()) if is_dense else X, np.asarray(y, dtype=np.float64)
-
-
-def _usual_gamma(X: Any) -> float:
-    mean_square = X.multiply(X).mean() if hasattr(X, "multiply") else np.mean(X * X)
-    return float(1.0 / (X.shape[1] * (mean_square - X.mean() ** 2)))
 
 
 def _measured(

@@ -117,4 +117,5 @@ FIT_GOALS: dict[str, Callable[[Groups], list[Goal]]] = {
     "linear": linear_goals,
     "more": plain_goals,
     "multiclass": plain_goals,
+    "intel": plain_goals,
 }

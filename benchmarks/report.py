@@ -7,8 +7,9 @@ from pathlib import Path
 
 from benchmarks.cases import CACHE_MB, SLACK, TOL
 from benchmarks.machine import PACKAGES
+from benchmarks.render import RENDER
 from benchmarks.run import Record, append_record, read_records
-from benchmarks.sections import RENDER, Section
+from benchmarks.sections import Section
 from benchmarks.summary import figures, speedup
 
 HEADINGS = {
@@ -20,8 +21,11 @@ HEADINGS = {
     "everyday": "Everyday data",
     "many": "Very many small fits",
     "linear": "Linear kernel",
+    "intel": "Intel's list, and two papers' settings",
+    "growth": "How cost grows",
     "sweep": "A sweep over C and γ",
     "grid": "A grid search",
+    "torchkm": "TorchKM's table 2",
     "inputs": "Type and storage of the input",
     "predict": "Prediction",
     "memory": "Memory",
@@ -96,7 +100,7 @@ def _verdicts(found: dict[str, list[Record]]) -> str:
     """Say in which cases Hinge was fastest among the correct, and in which it was not."""
     gains = {
         case: speedup(of_case)
-        for name in ("table", "scale", "more", "multiclass", "linear")
+        for name in ("table", "scale", "more", "multiclass", "linear", "intel")
         for case, of_case in figures(found.get(name, [])).items()
     }
     wins = ", ".join(f"{case} ({gain:.1f} ×)" for case, gain in gains.items() if gain is not None and gain >= 1)

@@ -96,8 +96,9 @@ class Bench:
 
     def run(self, case: Case, contenders: Sequence[Contender], predict: bool = False) -> None:
         """Run one case with all contenders, taking turns."""
-        self.console.print(f"{case.title} ({case.n:,} × {case.d:,})", markup=False, highlight=False)
         data = self.prepare(case)
+        case = case.resolved(data.X)
+        self.console.print(f"{case.title} ({case.n:,} × {case.d:,})", markup=False, highlight=False)
         test = Prepared(*case.load_test(), self.folder / f"{case.name}.t") if predict else None
         known: dict[str, Check] = {}
         active = self.entrants(case, contenders, data)

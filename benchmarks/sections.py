@@ -432,7 +432,7 @@ def everyday(_: str, records: list[Record]) -> Section:
 
 
 RENDER: dict[str, Callable[[str, list[Record]], Section]] = {
-    "table": fits, "scale": fits, "more": fits, "multiclass": fits, "linear": fits, "sweep": sweep, "small": small,
-    "everyday": everyday, "many": many, "grid": grid, "inputs": inputs, "predict": predict, "memory": memory,
-    "startup": startup, "reader": reader,
+    "table": fits, "scale": fits, "more": fits, "multiclass": fits, "linear": fits, "intel": fits,
+    "sweep": sweep, "small": small, "everyday": everyday, "many": many, "grid": grid, "inputs": inputs,
+    "predict": predict, "memory": memory, "startup": startup, "reader": reader,
 }  # fmt: skip

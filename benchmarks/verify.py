@@ -109,27 +109,39 @@ def kernel_product(X: Any, coefficients: Vector, kernel: str, gamma: float) -> V
     size = X.shape[0] * X.shape[1]
     if sp.issparse(X) and 8 * size <= _LARGEST_DENSE and X.nnz >= _SPARSEST_DENSE * size:
         X = X.toarray()
-    if not sp.issparse(X):
+    if not sp.issparse(X) and kernel == "rbf":
         X = X.astype(np.float64) - X.mean(axis=0, dtype=np.float64)
     X = X.astype(np.float64, copy=False)
     norms = (
-        gamma * np.asarray(X.multiply(X).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)).ravel()
+        None
+        if kernel == "poly"
+        else (
+            gamma
+            * np.asarray(X.multiply(X).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)).ravel()
+        )
     )
     result = np.zeros(X.shape[0])
     for first in range(0, len(support), _TILE_SUPPORT):
         piece = support[first : first + _TILE_SUPPORT]
         panel = X[piece]
         panel = np.ascontiguousarray((panel.toarray() if sp.issparse(panel) else panel).T)
-        _add_panel(result, X, norms, panel, norms[piece], factors[first : first + _TILE_SUPPORT], gamma)
+        panel_norms = None if norms is None else norms[piece]
+        _add_panel(result, X, norms, panel, panel_norms, factors[first : first + _TILE_SUPPORT], gamma)
     return result
 
 
 def _add_panel(
-    result: Vector, X: Any, norms: Vector, panel: Vector, panel_norms: Vector, factors: Vector, gamma: float
-) -> None:
+    result: Vector, X: Any, norms: Vector | None, panel: Vector, panel_norms: Vector | None, factors: Vector,
+    gamma: float,
+) -> None:  # fmt: skip
+    """Add the values of a panel: of an RBF kernel, or without norms of a polynomial of degree 3."""
+
     def work(start: int) -> None:
         stop = start + _TILE_ROWS
         exponent = X[start:stop] @ panel
+        if norms is None:
+            result[start:stop] += (gamma * exponent) ** 3 @ factors
+            return
         exponent *= 2 * gamma
         exponent -= norms[start:stop, None]
         exponent -= panel_norms

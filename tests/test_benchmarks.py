@@ -16,7 +16,7 @@ from benchmarks.__main__ import main
 from benchmarks.cases import TOL
 from benchmarks.goals import Goal
 from benchmarks.processes import work
-from benchmarks.sections import RENDER
+from benchmarks.render import RENDER
 from benchmarks.summary import best_peer, figures, speedup
 from benchmarks.verify import Answer, check_answer, check_classifier
 
