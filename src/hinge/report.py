@@ -431,6 +431,9 @@ class Solution:
         The intercept of each group.
     report : Report
         How the run went.
+    error : array of shape (n_samples,), optional
+        How far the residual of each sample may be from its true value, those that are not up to date included;
+        None where nobody has asked.
 
     Examples
     --------
@@ -446,3 +449,4 @@ class Solution:
     residual: Vector
     multipliers: Vector
     report: Report
+    error: Vector | None = None

@@ -190,6 +190,9 @@ class Settings:
         Called with a `Progress` after each outer step; a true answer stops the run.
     start : array, optional
         β to start from; it is made feasible, variables at their bounds staying there as far as possible.
+    known : Reference, optional
+        A point near the optimum whose residual is known (`hinge.dual.residuals.Reference`), to start from instead;
+        it need not be feasible.
     sizes : Sizes
         How large a problem must be for working sets, active sets and subsets of it to be chosen.
     trace : Tracing, optional
@@ -213,6 +216,7 @@ class Settings:
     time_limit: float | None = None
     callback: Callable[[Progress], Any] | None = None
     start: Any = None
+    known: Any = None
     sizes: Sizes = Sizes()
     trace: Tracing | None = None
     keep: Callable[[Callable[[], Vector]], None] | None = None

@@ -15,7 +15,7 @@ from hinge.kernel.rounding import UNIT
 # Rounding may leave a violation in doubt by this share of the tolerance. It is the difference of two residuals,
 # whose errors are sums of a few: where one may be more than a fifth of it, twice the digits are computed.
 NEGLIGIBLE = 0.01
-_ERROR_ALLOWED = NEGLIGIBLE / 5
+ERROR_ALLOWED = NEGLIGIBLE / 5
 
 # What double-double arithmetic may take at one time; beyond that the doubt remains, and the report says so.
 _MOST_SHARP_SECONDS = 20.0
@@ -74,7 +74,7 @@ def exact_residual(
     known = np.zeros(len(samples), dtype=bool) if former is None else former.exact[samples]
     if former is not None and known.any():
         residual[:, known], error[known] = residual_since(former, problem, gram, beta, samples[known], tol[known])
-        known &= error <= _ERROR_ALLOWED * tol
+        known &= error <= ERROR_ALLOWED * tol
     if not known.all():
         origin = Reference(np.zeros(len(beta)), problem.v, np.zeros(gram.n), np.ones(gram.n, dtype=bool))
         residual[:, ~known], error[~known] = residual_since(
@@ -98,7 +98,7 @@ def residual_since(
 ) -> tuple[Vector, Vector]:
     """As `exact_residual`, from what has changed since another point alone."""
     change, remainder = _difference(beta, former.beta, gram.n)
-    rounding, wanted = gram.rounding(change)[samples], _ERROR_ALLOWED * np.broadcast_to(tol, len(samples))
+    rounding, wanted = gram.rounding(change)[samples], ERROR_ALLOWED * np.broadcast_to(tol, len(samples))
     rough = rounding > wanted
     if rough.any():
         rounding[rough] = gram.closer_rounding(change, samples[rough])

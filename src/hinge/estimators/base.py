@@ -28,12 +28,13 @@ from hinge.certificates import Certificates
 from hinge.data.collection import Collection
 from hinge.data.given import RowKernel
 from hinge.data.pages import is_mapped
-from hinge.data.structure import canonical, check_structure
+from hinge.data.structure import canonical
 from hinge.estimators.exchange import KernelExchange
 from hinge.estimators.fitting import Trainable
 from hinge.estimators.inputs import (
     cache_bytes,
     checked_weights,
+    collected,
     is_plain,
     is_plain_numbers,
     resolve_gamma,
@@ -46,8 +47,9 @@ from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import KERNELS, Kernel, kind_of
 from hinge.settings import RULES, Settings
 from hinge.trace import Tracing
-from hinge.training.course import Course, Fit
+from hinge.training.course import Course, Fit, Past
 from hinge.training.data import TrainingData, select
+from hinge.training.formulation import Formulation
 
 
 class KernelMachine(StandIn, KernelExchange, Certified, Trainable):
@@ -118,7 +120,7 @@ class KernelMachine(StandIn, KernelExchange, Certified, Trainable):
             if is_supervised and y is None:
                 raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but y is None.")
             check_consistent_length(X, y)
-            X, y = _collected(X), self._check_targets(_check_y(y, estimator=self)) if is_supervised else None
+            X, y = collected(X), self._check_targets(_check_y(y, estimator=self)) if is_supervised else None
         elif sp.issparse(X) and self.kernel == "precomputed":
             raise TypeError("Sparse precomputed kernels are not supported: pass K.toarray().")
         else:
@@ -175,8 +177,11 @@ class KernelMachine(StandIn, KernelExchange, Certified, Trainable):
 
     def _course(self, data: TrainingData, kernel: Kernel) -> Course:
         past = getattr(self, "_past", None) if self.warm_start else None
+        return self._course_of(self._formulation(data), kernel, past)
+
+    def _course_of(self, formulation: Formulation, kernel: Kernel, past: Past | None = None) -> Course:
         seed = self._seed() if self._calibrates else 0
-        return Course(self._formulation(data), kernel, self._settings(), self._calibrates, seed, past)
+        return Course(formulation, kernel, self._settings(), self._calibrates, seed, past)
 
     @property
     def _calibrates(self) -> bool:
@@ -213,7 +218,8 @@ class KernelMachine(StandIn, KernelExchange, Certified, Trainable):
     def _publish(self, fit: Fit) -> None:
         super()._publish(fit)
         model, self._fitted = fit.model, fit
-        self.__dict__.pop("_proofs", None)
+        for name in ("_proofs", "compression_"):
+            self.__dict__.pop(name, None)
         self._gamma = 0.0 if callable(model.kernel.name) else model.kernel.gamma
         self.support_ = model.support.astype(np.int32)
         vectors = model.support_vectors
@@ -283,7 +289,7 @@ class KernelMachine(StandIn, KernelExchange, Certified, Trainable):
     def _queries(self, X: Any) -> Any:
         """Check and convert samples that are to be decided."""
         if callable(self._model.kernel.name):
-            return _collected(X)
+            return collected(X)
         if self.kernel == "precomputed":
             return self._check_gram_rows(X)
         if sp.issparse(X) and X.format != "csr":
@@ -315,10 +321,3 @@ class KernelMachine(StandIn, KernelExchange, Certified, Trainable):
         tags.input_tags.sparse = self.kernel != "precomputed"
         tags.input_tags.positive_only = self.kernel in KERNELS and kind_of(self.kernel).needs_nonnegative
         return tags
-
-
-def _collected(X: Any) -> Collection:
-    """Return samples as a kernel function gets them: as they are, unless their indices would end the process."""
-    if sp.issparse(X):
-        check_structure(X)
-    return Collection(X)

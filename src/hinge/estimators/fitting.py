@@ -6,6 +6,7 @@ An estimator says what data, course, Gram matrix and attributes are; what happen
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from functools import cache
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -43,6 +44,10 @@ except ImportError:  # pragma: no cover
 _IMMUTABLE = frozenset({str, int, float, bool, type(None)})
 _MOST_PASSED = 1000
 _passed: set[tuple[Any, ...]] = set()
+
+
+#: Makes a fit of a course, with a trainer.
+Run = Callable[[Course, Trainer], Fit]
 
 
 @cache
@@ -132,23 +137,39 @@ class Trainable(Linked, CallbackSupportMixin, BaseEstimator):  # type: ignore[mi
             _passed.add(key)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        """Fit a copy and take all its attributes over at once: several threads may fit the same estimator."""
-        twin: Self = object.__new__(type(self))
-        twin.__dict__.update(vars(self))
-        with interrupt.within(self.time_limit), blas_on_one_thread():
+        """Fit to samples, whatever was before."""
+
+        def begin(twin: Self) -> tuple[Course, Run]:
             data = twin._training_data(X, y, sample_weight)
-            course = twin._course(data, twin._kernel_of(data))
-            gram = self._gram(course)
+            return twin._course(data, twin._kernel_of(data)), twin._run
+
+        return self._carry_out(begin)
+
+    def _carry_out(
+        self, begin: Callable[[Self], tuple[Course, Run]], parameters: dict[str, Any] | None = None
+    ) -> Self:
+        """Fit a copy and take all its attributes over at once: several threads may fit the same estimator.
+
+        ``begin`` returns the course, and what runs it. An update, which changes ``parameters``, maybe none of
+        them, is dropped when it is interrupted.
+        """
+        twin: Self = object.__new__(type(self))
+        twin.__dict__.update(vars(self), **(parameters or {}))
+        with interrupt.within(self.time_limit), blas_on_one_thread():
+            course, run = begin(twin)
+            gram = twin._gram(course)
             with interrupt.catching() as scope:
                 listeners = self._listeners()
                 try:
-                    fit = twin._run(course, Trainer(gram, course.settings, Watch(listeners), self._sharing))
+                    fit = run(course, Trainer(gram, course.settings, Watch(listeners), self._sharing))
                 finally:
                     for listener in listeners:
                         listener.close()
-                twin._publish(fit)
-                self._take_over(twin)
                 is_interrupted = interrupt.pressed()
+                if is_interrupted and parameters is not None:
+                    raise KeyboardInterrupt("The update was interrupted: the machine is as it was.")
+                twin._publish(fit)
+                self._take_over(twin, parameters or {})
                 scope.is_answered = True  # by what is said below
         for listener in listeners:
             if isinstance(listener, TaskListener):
@@ -157,11 +178,11 @@ class Trainable(Linked, CallbackSupportMixin, BaseEstimator):  # type: ignore[mi
         self._tell_outcome(fit, is_interrupted)
         return self
 
-    def _take_over(self, twin: Self) -> None:
-        """Replace all attributes that a fit sets by those of the copy, in one step."""
+    def _take_over(self, twin: Self, parameters: dict[str, Any]) -> None:
+        """Replace all attributes that a fit sets by those of the copy, and some parameters, in one step."""
         # Parameters, and what scikit-learn's callbacks keep here, belong to whoever calls `fit`.
         own = {name: value for name, value in vars(self).items() if not _is_of_fit(name)}
-        self.__dict__ = {**vars(twin), **own}
+        self.__dict__ = {**vars(twin), **own, **parameters}
 
     def _listeners(self) -> list[Listener]:
         listeners: list[Listener] = []
@@ -186,7 +207,7 @@ class Trainable(Linked, CallbackSupportMixin, BaseEstimator):  # type: ignore[mi
 
     def _tell_outcome(self, fit: Fit, is_interrupted: bool) -> None:
         for note in fit.notes:
-            warnings.warn(note, stacklevel=5)
+            warnings.warn(note, stacklevel=6)
         if self.fit_status_ != 0:
             names = getattr(self, "feature_names_in_", None)
             is_gram = self._model.kernel.is_precomputed
@@ -200,7 +221,7 @@ class Trainable(Linked, CallbackSupportMixin, BaseEstimator):  # type: ignore[mi
             return
         if is_interrupted:
             raise KeyboardInterrupt(message)
-        warnings.warn(message, ConvergenceWarning, stacklevel=5)
+        warnings.warn(message, ConvergenceWarning, stacklevel=6)
 
 
 @cache

@@ -6,12 +6,15 @@ import warnings
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
 from hinge.arrays import Vector
+from hinge.data.collection import Collection
 from hinge.data.contents import extremes, moments
 from hinge.data.pages import is_mapped, reduced
+from hinge.data.structure import check_structure
 from hinge.runtime.threads import available_threads
 from hinge.training.data import TrainingData
 
@@ -137,6 +140,13 @@ def _variance(X: Any, weights: Vector, scale: float) -> float:
     sums, stored = moments(X, scale, mean, 2)
     zeros = float(weights @ (X.shape[1] - stored))
     return (float(weights @ sums) + zeros * mean**2) / total
+
+
+def collected(X: Any) -> Collection:
+    """Return samples as a kernel function gets them: as they are, unless their indices would end the process."""
+    if sp.issparse(X):
+        check_structure(X)
+    return Collection(X)
 
 
 def cache_bytes(cache_size: str | float) -> int | None:

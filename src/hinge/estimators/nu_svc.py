@@ -9,12 +9,13 @@ from sklearn.utils._param_validation import Interval
 
 from hinge.estimators.classification import KernelClassifier
 from hinge.estimators.documentation import documented
+from hinge.estimators.updates import UpdatableClassifier
 from hinge.training.data import TrainingData
 from hinge.training.formulation import NuClassification
 
 
 @documented
-class NuSVC(KernelClassifier):
+class NuSVC(KernelClassifier, UpdatableClassifier):
     """ν-support vector classification, for two classes or many.
 
     Instead of a price for violated margins it takes a bound: at most a share ν of the samples may violate their

@@ -6,13 +6,14 @@ from typing import Any
 
 from hinge.estimators.documentation import documented
 from hinge.estimators.novelty import NoveltyDetector
+from hinge.estimators.updates import Updatable
 from hinge.training.course import Fit
 from hinge.training.data import TrainingData
 from hinge.training.formulation import OneClass
 
 
 @documented
-class OneClassSVM(NoveltyDetector):
+class OneClassSVM(NoveltyDetector, Updatable):
     """Novelty detection: the region where most of the data lies.
 
     Finds a function that is positive on a region with at least a share 1 − ν of the samples, as far from the

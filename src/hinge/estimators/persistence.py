@@ -13,10 +13,11 @@ from hinge.estimators.svdd import SVDD
 from hinge.kernel.kernels import KERNELS, kind_of
 from hinge.model import Model
 from hinge.report import Ledger, Report
+from hinge.training.compression import Compression
 from hinge.training.course import Past
 
 _ESTIMATORS = (SVC, NuSVC, SVR, NuSVR, OneClassSVM, SVDD, LinearSVC, LinearSVR)
-_PARTS = (Model, Ledger, Report, Past, *(kind_of(name) for name in KERNELS))
+_PARTS = (Model, Ledger, Report, Past, Compression, *(kind_of(name) for name in KERNELS))
 
 # skops asks about these for scikit-learn's own machines, too, where the data was sparse.
 _CONTAINERS = (sp.csr_matrix, sp.csr_array)

@@ -55,6 +55,8 @@ def prove(
     """
     if not hasattr(estimator, "dual_coef_"):
         raise NotFittedError(f"this {type(estimator).__name__} is not fitted yet; there is nothing to prove")
+    if hasattr(estimator, "compression_"):
+        raise ValueError("a compressed machine is no optimum: prove the one that it was made of")
     twin = _twin(kind, estimator)
     data = twin._training_data(X, y, sample_weight)
     coefficients = coefficients_of(estimator)

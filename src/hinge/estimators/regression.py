@@ -11,14 +11,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from hinge.arrays import Vector
 from hinge.dual.formulations import epsilon_svr, nu_svr
-from hinge.estimators.base import KernelMachine
 from hinge.estimators.documentation import documented
+from hinge.estimators.updates import Updatable
 from hinge.training.course import Fit
 from hinge.training.data import TrainingData
 from hinge.training.formulation import Regression
 
 
-class KernelRegressor(RegressorMixin, KernelMachine):  # type: ignore[misc]
+class KernelRegressor(RegressorMixin, Updatable):  # type: ignore[misc]
     """Base of the regressors."""
 
     _calibration: ClassVar[str] = "noise_scale_"
@@ -105,7 +105,7 @@ class SVR(KernelRegressor):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KernelMachine._parameter_constraints,
+        **Updatable._parameter_constraints,
         "C": [Interval(Real, 0.0, None, closed="right")],
         "epsilon": [Interval(Real, 0.0, None, closed="left")],
         "fit_intercept": ["boolean"],
@@ -225,7 +225,7 @@ class NuSVR(KernelRegressor):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KernelMachine._parameter_constraints,
+        **Updatable._parameter_constraints,
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
     }

@@ -10,12 +10,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from hinge.dual.formulations import c_svc
 from hinge.estimators.classification import KernelClassifier
 from hinge.estimators.documentation import documented
+from hinge.estimators.updates import UpdatableClassifier
 from hinge.training.data import TrainingData
 from hinge.training.formulation import Classification
 
 
 @documented
-class SVC(KernelClassifier):
+class SVC(KernelClassifier, UpdatableClassifier):
     """C-support vector classification, for two classes or many.
 
     Finds the function f(x) = Σ coefficient · k(support vector, x) + intercept that separates two classes by a

@@ -11,6 +11,7 @@ from hinge.solvers.block.shrinking import shrinking_block, shrinking_smo
 from hinge.solvers.conclusion import conclude, conduct, start_of
 from hinge.solvers.exactness import needs_double
 from hinge.solvers.one_pass import fits_one_pass, solve_in_one_pass
+from hinge.solvers.resumption import touch_up_then
 from hinge.solvers.run import Run
 from hinge.solvers.weights.choose import descent_then_block, has_weight_method, proximal_then_block, weight_method
 
@@ -55,13 +56,15 @@ def solve(problem: DualProblem, gram: Gram, settings: Settings | None = None) ->
         method, reason = _choose_method(problem, gram, settings)
         run = Run(settings, problem, gram.team)
         beta = start_of(problem, gram, settings)
-        if fits_one_pass(problem.n_variables, gram, settings) and not run.must_stop():
+        is_new = settings.known is None
+        if is_new and fits_one_pass(problem.n_variables, gram, settings) and not run.must_stop():
             found = solve_in_one_pass(problem, gram, settings, beta, run, reason)
             if found is not None:
                 return found
-        if gram.precision == "single" and needs_double(problem, gram, settings.tol):
+        if gram.precision == "single" and (not is_new or needs_double(problem, gram, settings.tol)):
             gram = gram.in_double()
-        state, status = conduct(problem, gram, run, _METHODS[method], beta)
+        work = _METHODS[method] if is_new else touch_up_then(_METHODS[method])
+        state, status = conduct(problem, gram, run, work, beta)
         scope.is_answered = status is Status.INTERRUPTED
         return conclude(state, status, method, reason, run)
 

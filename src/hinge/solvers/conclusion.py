@@ -17,8 +17,18 @@ from hinge.runtime import clock
 from hinge.runtime.interrupt import Cancelled, requested
 from hinge.runtime.threads import blas_on_one_thread
 from hinge.settings import RULES, Settings
-from hinge.solvers.exactness import error_of, is_at_reference, is_exact, refresh, sharper, verdict
+from hinge.solvers.exactness import (
+    bound_of,
+    error_of,
+    is_at_reference,
+    is_exact,
+    is_vague_near,
+    refresh,
+    sharper,
+    verdict,
+)
 from hinge.solvers.guard import Guard, may_be_above
+from hinge.solvers.resumption import resume
 from hinge.solvers.run import GRACE_SECONDS, Run, Stop
 from hinge.solvers.state import State
 
@@ -30,6 +40,8 @@ def start_of(problem: DualProblem, gram: Gram, settings: Settings) -> Vector:
     """Return the feasible point where the settings say that a run begins."""
     if problem.n_samples != gram.n:
         raise ValueError(f"the problem has {problem.n_samples} samples, the Gram matrix {gram.n}")
+    if settings.known is not None:
+        return np.clip(settings.known.beta, problem.lo, problem.hi)  # sums are kept when residuals are there
     return problem.start.copy() if settings.start is None else problem.near(settings.start)
 
 
@@ -64,7 +76,10 @@ def conduct(
     run.whole = state
     with run, blas_on_one_thread():
         try:
-            if state.is_stale:
+            if run.settings.known is not None:
+                resume(state, run.settings.known, run.settings.tol)
+                beta = state.beta.copy()
+            elif state.is_stale:
                 _rebuild_residual(state)
             else:
                 state.note_reference(np.zeros(gram.n))
@@ -104,7 +119,7 @@ def _refine(state: State, method: Method, run: Run, guard: Guard) -> Status:
             if stop.status is not Status.STALLED or may_stall or is_final:
                 raise  # maximum gain may well end without an optimum (Glasmachers & Igel, theorem 7)
             guard.lead(state)
-        if not is_exact(state, tol):
+        if not is_exact(state, tol) or is_vague_near(state, tol):
             refresh(state, tol)
             run.objective = state.objective()
         violation = state.violation()
@@ -176,6 +191,8 @@ def conclude(state: State, status: Status, method: str, reason: str, run: Run) -
     if state.drift:
         # Where rounding has touched the residual, the sum of changes since it was exact is the better figure.
         report = replace(report, objective=run.objective)
+    if not state.is_stale:
+        solution = replace(solution, error=bound_of(state))
     if run.recorder is not None:
         report = replace(report, trace=run.recorder.trace(report, state.beta, gram.n))
     return replace(solution, report=report)
@@ -205,4 +222,4 @@ def solution_at(
         course["rounding"] = doubt_of(problem, beta, residual, error)
         course["objective"] = objective_of(problem, beta, residual)
         course["gap"] = gap_of(problem, beta, residual, multipliers)
-    return Solution(beta, residual, multipliers, Report(**course))
+    return Solution(beta, residual, multipliers, Report(**course), error)

@@ -15,10 +15,10 @@ import numpy as np
 from hinge.arrays import Vector
 from hinge.dual.optimality import doubt_of, free_and_near, multipliers_of
 from hinge.dual.problem import DualProblem
-from hinge.dual.residuals import NEGLIGIBLE, Reference, exact_residual
+from hinge.dual.residuals import ERROR_ALLOWED, NEGLIGIBLE, Reference, exact_residual
 from hinge.kernel.gram import Gram
 from hinge.report import Status
-from hinge.solvers.state import State, value_error
+from hinge.solvers.state import Lags, State, value_error
 
 # Between the end of a method and the check of its answer something moves: rounding is taken out of the residual,
 # samples that waited join in. Whoever aims at this share of a tolerance meets it all the same, nearly always.
@@ -53,6 +53,17 @@ def is_exact(state: State, tol: float) -> bool:
     return state.drift <= NEGLIGIBLE * tol and doubt(state) <= NEGLIGIBLE * tol
 
 
+def is_vague_near(state: State, tol: float) -> bool:
+    """Whether a sample of which little is known may have come near the margin."""
+    if state.vague is None:
+        return False
+    problem = state.problem
+    multipliers = multipliers_of(problem, state.beta, state.residual)
+    reach = np.tile(2 * (state.vague + state.drift) + 2 * _SAFETY * tol, problem.n_variables // state.gram.n)
+    near = free_and_near(problem, state.beta, state.residual, multipliers, reach)
+    return bool((near.reshape(-1, state.gram.n).any(axis=0) & (state.vague > 0)).any())
+
+
 def is_within(violation: float, rounding: float, tol: float) -> bool:
     """Whether a violation is at most ``tol`` although rounding may hide some of it: an answer has converged."""
     return violation <= tol and violation + rounding <= (1 + NEGLIGIBLE) * tol
@@ -74,6 +85,19 @@ def error_of(state: State) -> Vector:
     return error + state.drift
 
 
+def bound_of(state: State) -> Vector:
+    """Return a bound on the error of each sample's residual, those that are out of reach included."""
+    reference, rounding = state.reference, state.gram.rounding(state.problem.coefficients(state.beta))
+    if reference is None:
+        return rounding + state.drift
+    change = state.gram.rounding(state.problem.coefficients(state.beta - reference.beta))
+    loose = rounding + state.spent + (0.0 if state.vague is None else state.vague)
+    bound = np.where(reference.exact, reference.error, loose) + change + state.drift
+    if state.lagging is not None:
+        bound += state.lagging.distances() * state.gram.lengths
+    return bound
+
+
 def verdict(state: State, tol: float) -> Status:
     """Return what a point is whose residual, as exact as it can be had, shows a violation of at most ``tol``."""
     if not np.isfinite(state.objective()):  # comparisons with what is no number find no violation
@@ -88,10 +112,16 @@ def refresh(state: State, tol: float) -> None:
     coefficients = problem.coefficients(state.beta)
     exact = np.zeros(n, dtype=bool)
     error = state.gram.rounding(coefficients)
+    state.spent += state.drift + float(error.max(initial=0.0))
+    unsure = error if state.vague is None else error + state.vague + state.spent
+    if state.vague is not None and state.reference is not None:  # else steps were single, or weights are quick
+        bound = error_of(state)
+        exact = state.reference.exact & (bound <= ERROR_ALLOWED * tol)
+        error[exact] = bound[exact]
     width, largest = 2 * _SAFETY * tol, 0.0
     while True:
         multipliers = multipliers_of(problem, state.beta, state.residual)
-        reach = np.tile(np.maximum(width, np.where(exact, 0.0, 2 * error)), copies)
+        reach = np.tile(np.maximum(width, np.where(exact, 0.0, 2 * unsure)), copies)
         near = free_and_near(problem, state.beta, state.residual, multipliers, reach).reshape(-1, n).any(axis=0)
         doubtful = np.flatnonzero((near | (coefficients != 0)) & ~exact)
         if len(doubtful):
@@ -105,6 +135,10 @@ def refresh(state: State, tol: float) -> None:
         elif width >= _SAFETY * largest:
             break
         width = max(width, 2 * _SAFETY * largest)
+    if state.vague is not None:
+        state.vague = np.where(exact, 0.0, state.vague)
+    if state.lagging is not None:
+        state.lagging.epoch[exact] = Lags.CURRENT
     state.reference = Reference(state.beta.copy(), state.residual.copy(), error, exact)
     state.drift = 0.0
 

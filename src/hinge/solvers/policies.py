@@ -120,6 +120,27 @@ class Neighbours:
 
 
 @dataclass(frozen=True)
+class Touch:
+    """How a run goes on that begins near its end, because a sample has come or gone.
+
+    Parameters
+    ----------
+    size : int
+        Variables that a working set has at least, even of a problem that would be one: a sample that has come or
+        gone moves some dozens of others.
+    rounds : int
+        Working sets before the usual method goes on.
+    further : float
+        A working set is solved to this share of the violation of the whole: nearly to the end, because all that
+        will move is in it, and every set costs the rows of whatever has moved.
+    """
+
+    size: int = 128
+    rounds: int = 20
+    further: float = 1e-3
+
+
+@dataclass(frozen=True)
 class Policy:
     """How long to try, how far to go, what to set aside.
 
@@ -153,6 +174,8 @@ class Policy:
     kept : float
         Share of a working set that stays for the next: variables that just moved are likely to move again, and a
         newcomer of an expensive kernel costs a whole row.
+    touch : Touch
+        Runs that begin near their end.
     proximal : Proximal
         Proximal steps, of kernels with a weight vector.
     descent : Descent
@@ -175,6 +198,7 @@ class Policy:
     proximal: Proximal = Proximal()
     descent: Descent = Descent()
     neighbours: Neighbours = Neighbours()
+    touch: Touch = Touch()
 
     def most_rounds(self, n_variables: int) -> int:
         """Return the most working sets that the last turn of a small problem may have."""

@@ -57,6 +57,10 @@ class Lags:
     points: list[Vector] = field(default_factory=list)
     travel: list[float] = field(default_factory=list)
 
+    def distances(self) -> Vector:
+        """Return how far the weight vector has moved since the residual of each sample, at most."""
+        return np.array([*self.travel, 0.0])[self.epoch]  # the last is that of samples that are up to date
+
     @property
     def count(self) -> int:
         """Number of samples that lag."""
@@ -83,6 +87,11 @@ class State:
         Where the residual was last computed in double precision or beyond; of a part, where it began.
     lagging : Lags, optional
         Which samples are out of reach, so that their residual may be an old one.
+    vague : array of shape (n_samples,), optional
+        How far residuals were from their true values where the run began, of samples of which that is more than
+        rounding; 0 for all others.
+    spent : float
+        Bound on the error that rounding had left in residuals before the reference, and that was not taken out.
     """
 
     problem: DualProblem
@@ -93,6 +102,8 @@ class State:
     is_stale: bool = False
     reference: Reference | None = None
     lagging: Lags | None = None
+    vague: Vector | None = None
+    spent: float = 0.0
 
     def violation(self) -> float:
         """Return the violation according to the residual."""
@@ -189,7 +200,7 @@ class State:
         """Remember this point as one whose residual is known to within ``error``."""
         everyone = np.ones(self.gram.n, dtype=bool)
         self.reference = Reference(self.beta.copy(), self.residual.copy(), error, everyone)
-        self.drift = 0.0
+        self.vague, self.drift, self.spent = None, 0.0, 0.0
 
     def sharpen(self, tol: float) -> None:
         """Compute the residual anew, of a linear kernel, where rounding may be felt beside ``tol``."""

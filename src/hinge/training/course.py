@@ -126,8 +126,12 @@ class Course:
         fit = Fit(formulation, machines, model, report, notes)
         if not self.probability:
             return fit
+        return self.calibrated(fit, trainer)
+
+    def calibrated(self, fit: Fit, trainer: Trainer) -> Fit:
+        """Return a fit of this course with its calibration, if there is time for that."""
         try:
-            return replace(fit, calibration=self._calibration(trainer, machines))
+            return replace(fit, calibration=self._calibration(trainer, fit.machines))
         except Cancelled:
             return replace(fit, is_complete=False)
 

@@ -63,6 +63,11 @@ class Formulation:
         """What support vectors are sorted by, before their place; None for nothing else."""
         return None
 
+    @property
+    def sides(self) -> list[tuple[Any, Any]]:
+        """For each machine the labels on its positive and its negative side; None for the rest, or for nothing."""
+        return [(None, None)]
+
     def tasks(self) -> Sequence[Task]:
         """Return the machines to train."""
         raise NotImplementedError
@@ -125,6 +130,15 @@ class Classification(Formulation):
     def order(self) -> Index | None:
         """Support vectors are listed class by class."""
         return self.strata
+
+    @property
+    def sides(self) -> list[tuple[Any, Any]]:
+        """The labels on both sides of each machine; None for the rest."""
+        labels = self.labels.tolist()
+        return [
+            (labels[duel.positive], None if duel.negative == REST else labels[duel.negative])
+            for duel in self._duels
+        ]
 
     def tasks(self) -> Tasks:
         """Return a task for each pair of classes, or for each class."""

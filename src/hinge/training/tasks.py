@@ -10,6 +10,7 @@ import numpy as np
 
 from hinge.arrays import Index, Vector
 from hinge.dual.problem import DualProblem
+from hinge.dual.residuals import Reference
 from hinge.runtime.interrupt import requested
 
 
@@ -27,6 +28,8 @@ class Task:
         Which machine of the fit it is.
     start : array, optional
         β to start from.
+    known : Reference, optional
+        A point near the optimum whose residual is known, to start from instead.
     divide : bool
         Whether coefficients are divided by half the difference of the two multipliers (ν-SVC).
     split : int
@@ -39,6 +42,7 @@ class Task:
     problem: DualProblem
     number: int = 0
     start: Vector | None = None
+    known: Reference | None = None
     divide: bool = False
     split: int = 0
     is_sphere: bool = False

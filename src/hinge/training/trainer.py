@@ -242,7 +242,8 @@ class Trainer:
                 task = replace(task, start=starts[number])
             watch.begin(first + number)
             try:
-                part = pairs.gram_of(task.samples, task.split) if pairs is not None else None
+                wants_all = task.known is None  # an update wants few of the values
+                part = pairs.gram_of(task.samples, task.split) if pairs is not None and wants_all else None
                 part = part or _part_of(gram, task, n_workers, one_set)
             except Cancelled:
                 return None
@@ -255,12 +256,24 @@ class Trainer:
         return train_one
 
     def _settings_of(self, number: int, task: Task) -> Settings:
-        if not self.watch.has_listeners and task.start is None:
+        if not self.watch.has_listeners and task.start is None and task.known is None:
             return self.settings
         listen: Callable[[Progress], bool] = lambda progress: self.watch.step(number, progress)  # noqa: E731
-        return replace(self.settings, callback=listen, time_limit=None, start=task.start)
+        return replace(self.settings, callback=listen, time_limit=None, start=task.start, known=task.known)
 
     def _solve(self, task: Task, gram: Gram, settings: Settings, n_tasks: int) -> Solution:
+        solution = self._settled(task, gram, settings, n_tasks)
+        if settings.known is None:
+            return solution
+        for start in (solution.beta, None):  # where rounding ends an update it goes on as any fit, or begins anew
+            if solution.report.status not in (Status.STALLED, Status.UNCERTAIN):
+                break
+            before, gram = solution.report, _whole_if_small(gram, task, settings.sizes.one_set)
+            solution = self._settled(task, gram, replace(settings, known=None, start=start), n_tasks)
+            solution = replace(solution, report=solution.report.after(before))
+        return solution
+
+    def _settled(self, task: Task, gram: Gram, settings: Settings, n_tasks: int) -> Solution:
         before: Report | None = None
         for _ in range(self.sharing.tries):
             solution = solve(task.problem, gram, settings)
@@ -277,7 +290,8 @@ class Trainer:
             report = solution.report
             if is_within(report.violation, report.rounding, settings.tol) or settings.gap_suffices(report):
                 return solution
-            settings = replace(settings, start=solution.beta)  # the solver was mistaken: let it look again
+            # The solver was mistaken: let it look again.
+            settings = replace(settings, start=solution.beta, known=None)
         stalled = replace(solution.report, status=Status.STALLED, message=MESSAGES[Status.STALLED])
         return replace(solution, report=stalled)
 
@@ -297,8 +311,13 @@ def _part_of(gram: Gram, task: Task, n_workers: int, one_set: int) -> Gram:
     if n_workers > 1 or not np.array_equal(task.samples, np.arange(gram.n)):
         n_threads = max(gram.team.size // n_workers, 1)
         part = gram.part(task.samples, threads=n_threads, cache_bytes=gram.cache_bytes // n_workers)
-    is_one_set = part.n <= one_set and part.has_room_for(task.problem.n_variables)
-    return part.stored() if is_one_set else part  # one working set would compute all of it in any case
+    return part if task.known is not None else _whole_if_small(part, task, one_set)
+
+
+def _whole_if_small(gram: Gram, task: Task, one_set: int) -> Gram:
+    """Compute the whole matrix where a problem is one working set, which would do so in any case."""
+    is_one_set = gram.n <= one_set and gram.has_room_for(task.problem.n_variables)
+    return gram.stored() if is_one_set else gram
 
 
 def _add_counts(total: Counts, part: Counts) -> None:

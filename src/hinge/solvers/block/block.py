@@ -7,6 +7,8 @@ hundred thousand pair steps, so the outer loop can be plain Python.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.linalg import LinAlgError
 
@@ -21,6 +23,7 @@ from hinge.solvers.hard_margin import is_unbounded, stretch
 from hinge.solvers.pairs.loop import optimise
 from hinge.solvers.pairs.rules import SECOND_ORDER
 from hinge.solvers.pairs.step import STEP_LIMIT, UNBOUNDED, Point, Rows
+from hinge.solvers.policies import Touch
 from hinge.solvers.run import MOST_BURST, Effort, Run, Stop
 from hinge.solvers.state import State, restore_sums
 
@@ -40,21 +43,29 @@ _CREDIT = 2.0
 _SINGLE_SUFFICES = 1e-5
 
 
-def solve_block(state: State, tol: float, run: Run, most_rounds: float = np.inf) -> None:
+def solve_block(
+    state: State, tol: float, run: Run, most_rounds: float = np.inf, touch: Touch | None = None
+) -> None:
     """Bring the violation of ``state`` down to ``tol``, or as far as ``most_rounds`` working sets take it.
+
+    ``touch``: the point is near its end, and how such a one is worked on.
 
     Raises
     ------
     Stop
         A limit was reached, or no working set makes progress.
     """
-    working_set, policy = WorkingSet(run.settings.sizes, run.policy), run.policy
+    policy, sizes = run.policy, run.settings.sizes
+    further = policy.further if touch is None else touch.further
+    working_set = WorkingSet(
+        sizes if touch is None else replace(sizes, one_set=1, smallest_set=touch.size), policy
+    )
     stuck, rounds = 0, 0
     while (violation := state.violation()) > tol and rounds < most_rounds and not run.gap_is_reached(state):
         run.check(state, violation)
         chosen = working_set.choose(state)
         run.note_set(len(chosen))
-        inner_tol = max(sharper(tol), policy.further * violation)
+        inner_tol = max(sharper(tol), further * violation)
         if len(chosen) == state.problem.n_variables and run.settings.gap_tol is None:
             inner_tol = tol  # nothing is outside the working set
         beta, steps = _solve_inner(state, chosen, inner_tol, run)

@@ -1,0 +1,335 @@
+"""Updates: samples come and go, weights and prices change, and the machine is that of a fit from scratch."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from hinge import SVC, SVR, NuSVC, NuSVR, OneClassSVM, Settings
+from hinge.settings import Sizes
+
+TIGHT = 1e-9
+
+
+class World:
+    """A training set that changes, and a machine that follows."""
+
+    def __init__(self, machine: Any, rng: np.random.Generator, n: int, n_classes: int, is_sparse: bool) -> None:
+        self.machine, self.rng, self.n_classes, self.is_sparse = machine, rng, n_classes, is_sparse
+        self.X, self.y = self.draw(n)
+        self.w = rng.uniform(0.3, 2.0, n)
+        machine.fit(self.X, self.y, sample_weight=self.w)
+
+    def draw(self, n: int) -> tuple[Any, Any]:
+        X = self.rng.normal(size=(n, 3))
+        if isinstance(self.machine, SVC | NuSVC):
+            y = self.rng.integers(0, self.n_classes, n)
+            y[: self.n_classes] = np.arange(min(self.n_classes, n))
+            X[:, 0] += y
+        else:
+            y = None if isinstance(self.machine, OneClassSVM) else np.sin(X.sum(axis=1))
+        if self.is_sparse:
+            X = sp.csr_array(X * (self.rng.random(X.shape) < 0.7))
+        return X, y
+
+    def add(self, n: int) -> None:
+        X, y = self.draw(n)
+        w = self.rng.uniform(0.3, 2.0, n)
+        self.machine.add(X, y, sample_weight=w)
+        self.X = sp.csr_array(sp.vstack([self.X, X])) if self.is_sparse else np.vstack([self.X, X])
+        self.y = None if y is None else np.concatenate([self.y, y])
+        self.w = np.concatenate([self.w, w])
+
+    def forget(self, n: int) -> None:
+        gone = self.rng.choice(len(self.w), n, replace=False)
+        kept = np.setdiff1d(np.arange(len(self.w)), gone)
+        self.machine.forget(gone)
+        self.X, self.w = self.X[kept], self.w[kept]
+        self.y = None if self.y is None else self.y[kept]
+
+    def reweight(self, n: int) -> None:
+        chosen = self.rng.choice(np.flatnonzero(self.w), n, replace=False)
+        weights = self.rng.uniform(0.3, 2.0, n) * (self.rng.random(n) < 0.8)
+        self.machine.reweight(chosen, weights)
+        self.w[chosen] = weights
+
+    def change(self, n: int) -> None:
+        name = "C" if "C" in self.machine.get_params() else "nu"
+        factor = 10 ** self.rng.uniform(-0.5, 0.5) if name == "C" else self.rng.uniform(0.8, 1.2)
+        self.machine.change(**{name: float(self.machine.get_params()[name] * factor)})
+
+    def check(self) -> None:
+        machine = self.machine
+        assert machine.report_.converged
+        assert machine.shape_fit_[0] == len(self.w)
+        fresh = clone(machine).fit(self.X, self.y, sample_weight=self.w)
+        queries, _ = self.draw(40)
+        gap = machine._decide(queries) - fresh._decide(queries)
+        scale = max(1.0, float(np.abs(fresh._decide(queries)).max()))
+        for column, twin in zip(gap.T, fresh._fitted.machines, strict=True):
+            free = _clearly_free(twin, fresh)
+            rest = column if free else column - column.mean()  # without them intercepts are an interval
+            assert np.abs(rest).max() <= 1e-7 * scale
+        prove = (self.X,) if self.y is None else (self.X, self.y)
+        assert machine.certificate(*prove, sample_weight=self.w).proves(3 * TIGHT)
+
+
+def _clearly_free(machine: Any, fitted: Any) -> bool:
+    bound = np.abs(machine.solution.beta).max(initial=0.0)
+    sizes = np.abs(machine.solution.beta)
+    return bool(((sizes > 1e-9 * bound) & (sizes < (1 - 1e-9) * bound)).sum() > 2)
+
+
+MACHINES = {
+    "svc": lambda **k: SVC(C=2.0, **k),
+    "balanced": lambda **k: SVC(C=5.0, class_weight="balanced", multi_class="ovr", **k),
+    "squared": lambda **k: SVC(C=2.0, loss="squared_hinge", **k),
+    "separable": lambda **k: SVC(C=np.inf, **k),
+    "svr": lambda **k: SVR(C=2.0, epsilon=0.05, **k),
+    "squared_svr": lambda **k: SVR(C=2.0, loss="squared_epsilon_insensitive", fit_intercept=False, **k),
+    "nu_svc": lambda **k: NuSVC(nu=0.3, **k),
+    "nu_svr": lambda **k: NuSVR(C=2.0, nu=0.4, **k),
+    "one_class": lambda **k: OneClassSVM(nu=0.3, **k),
+}
+
+
+@pytest.mark.hypothesis
+@settings(deadline=None, max_examples=30)
+@given(
+    kind=st.sampled_from(sorted(MACHINES)),
+    kernel=st.sampled_from(["rbf", "linear", "laplacian", "poly"]),
+    seed=st.integers(0, 10_000),
+    n_classes=st.integers(2, 4),
+    is_sparse=st.booleans(),
+    steps=st.lists(
+        st.tuples(st.sampled_from(["add", "forget", "reweight", "change"]), st.integers(1, 4)),
+        min_size=1,
+        max_size=5,
+    ),
+)
+def test_any_sequence_of_updates_ends_where_a_fit_does(
+    kind: str, kernel: str, seed: int, n_classes: int, is_sparse: bool, steps: list[tuple[str, int]]
+) -> None:
+    if kind in ("one_class", "nu_svc", "nu_svr") and kernel != "laplacian":
+        kernel = "rbf"  # where margins and weights do not vanish
+    machine = MACHINES[kind](kernel=kernel, gamma=0.6, coef0=1.0, degree=2, tol=TIGHT)
+    world = World(machine, np.random.default_rng(seed), 50, n_classes, is_sparse)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of a nu that is too large for a pair
+        for name, count in steps:
+            getattr(world, name)(count)
+    world.check()
+
+
+class Divided(SVC):
+    """Divides problems as large ones are divided."""
+
+    def _settings(self) -> Settings:
+        sizes = Sizes(one_set=100, smallest_set=40, largest_set=200, cheap_subset=100, one_pass=50)
+        return Settings(**{**vars(super()._settings()), "sizes": sizes})
+
+
+@pytest.mark.parametrize("precision", ["single", "double"])
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_updates_of_what_is_trained_in_parts(precision: str, C: float) -> None:
+    """Samples that lagged at the end of the fit, and residuals of single precision, do no harm."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(1500, 2))
+    y = (X[:, 0] * X[:, 1] + 0.2 * rng.normal(size=1500) > 0).astype(int)
+    machine = Divided(C=C, gamma=1.0, precision=precision).fit(X[:1400], y[:1400])
+    assert machine.report_.most_lagging > 0
+    kept = np.arange(1400)
+    for step in range(12):
+        if step % 3 == 0:
+            machine.add(X[1400 + step : 1403 + step], 1 - y[1400 + step : 1403 + step])
+            kept = np.concatenate([kept, 1400 + step + np.arange(3)])
+        else:
+            gone = rng.choice(len(kept), 2, replace=False) if step % 3 == 1 else machine.support_[[step, 2 * step]]
+            machine.forget(gone)
+            kept = np.delete(kept, gone)
+        labels = np.where(kept < 1400, y[kept], 1 - y[kept])
+        certificate = machine.certificate(X[kept], labels)
+        assert certificate.proves(1.02e-3), step
+        assert machine.report_.converged
+        true = _residual(machine, X[kept], labels)
+        solution = machine._fitted.machines[0].solution
+        assert (np.abs(true - solution.residual) <= solution.error + 1e-12).all()
+
+
+def _residual(machine: Any, X: Any, y: Any) -> Any:
+    distances = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    coefficients = np.zeros(len(X))
+    coefficients[machine.support_] = machine.dual_coef_[0]
+    return np.where(y == 1, 1.0, -1.0) - np.exp(-machine._gamma * distances) @ coefficients
+
+
+def test_only_the_pairs_of_classes_that_are_touched_are_trained() -> None:
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(4), 30)
+    X = rng.normal(size=(120, 2)) + y[:, None]
+    machine = SVC(gamma=0.5).fit(X, y)
+    before = list(machine._fitted.machines)
+    machine.add([[0.0, 0.5]], [1])
+    for k, (old, new) in enumerate(zip(before, machine._fitted.machines, strict=True)):
+        is_touched = 1 in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)][k]
+        assert (new.solution is old.solution) != is_touched
+
+
+def test_a_class_comes_and_goes() -> None:
+    rng = np.random.default_rng(0)
+    y = np.repeat(["a", "b", "c"], 20)
+    X = rng.normal(size=(60, 2)) + 2 * np.repeat(np.arange(3), 20)[:, None]
+    for scheme in ("ovo", "ovr"):
+        machine = SVC(gamma=0.5, tol=TIGHT, multi_class=scheme).fit(X[:40], y[:40])
+        machine.add(X[40:], y[40:])
+        assert machine.classes_.tolist() == ["a", "b", "c"]
+        fresh = clone(machine).fit(X, y)
+        assert np.allclose(machine._decide(X), fresh._decide(X), atol=1e-7)
+        machine.forget(np.arange(20))
+        assert machine.classes_.tolist() == ["b", "c"]
+        fresh = clone(machine).fit(X[20:], y[20:])
+        assert np.allclose(machine._decide(X), fresh._decide(X), atol=1e-7)
+        assert machine.certificate(X[20:], y[20:]).proves(3 * TIGHT)
+
+
+def _blobs(n: int = 60) -> tuple[Any, Any]:
+    rng = np.random.default_rng(1)
+    y = np.arange(n) % 2
+    return rng.normal(size=(n, 3)) + y[:, None], y
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda m: m.forget(60), IndexError, "no sample 60: the training set has 60"),
+        (lambda m: m.forget([-1]), IndexError, "no sample -1"),
+        (lambda m: m.forget([0.5]), ValueError, "named by their numbers"),
+        (lambda m: m.forget(np.ones(3, bool)), ValueError, "a mask of samples"),
+        (lambda m: m.forget(np.arange(0, 60, 2)), ValueError, "sample 58 is the last one of class"),
+        (lambda m: m.forget(np.arange(60)), ValueError, "no sample would be left"),
+        (lambda m: m.reweight(sample_weight=np.zeros(60)), ValueError, "no sample would be left"),
+        (lambda m: m.reweight([1], [-1.0]), ValueError, "must be finite and not negative"),
+        (lambda m: m.reweight([1, 2], [1.0, 2.0, 3.0]), ValueError, "one number or one for each of 2"),
+        (lambda m: m.reweight([1]), ValueError, "pass the numbers of samples and their weights"),
+        (lambda m: m.change(C=-1.0), ValueError, "'C' parameter"),
+        (lambda m: m.change(gamma=2.0), ValueError, "gamma cannot be changed .* C, class_weight, tol"),
+        (lambda m: m.add([[1.0, 2.0]], [0]), ValueError, "2 features, but SVC is expecting 3"),
+        (lambda m: m.add([[1.0, 2.0, np.nan]], [0]), ValueError, "NaN"),
+        (lambda m: m.add([[1.0, 2.0, 3.0]], [0, 1]), ValueError, "inconsistent numbers of samples"),
+        (lambda m: m.add([[1.0, 2.0, 3.0]]), ValueError, "requires y"),
+        (lambda m: m.add([[1.0, 2.0, 3.0]], ["left"]), ValueError, "y has labels like"),
+        (lambda m: m.set_params(kernel="linear").forget(1), ValueError, "fit again"),
+        (lambda m: pickle.loads(pickle.dumps(m)).forget(1), NotFittedError, "without its training samples"),
+        (lambda m: pickle.loads(pickle.dumps(m)).partial_fit([[1, 2, 3]], [0]), NotFittedError, "without its"),
+        (lambda m: SVC().forget(1), NotFittedError, "not fitted yet"),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_changes_nothing(call: Any, error: type, message: str) -> None:
+    X, y = _blobs()
+    machine = SVC().fit(X, y)
+    before = dict(vars(machine))
+    with pytest.raises(error, match=message):
+        call(machine)
+    after = {name: value for name, value in vars(machine).items() if name != "kernel"}
+    assert all(before[name] is value for name, value in after.items())
+
+
+def test_a_sample_of_weight_zero_is_not_kept() -> None:
+    X, y = _blobs()
+    machine = SVC().fit(X, y).reweight([4], 0.0)
+    assert machine.shape_fit_[0] == 60
+    assert machine.certificate(X, y, np.where(np.arange(60) == 4, 0.0, 1.0)).proves(1e-3)
+    with pytest.raises(ValueError, match="sample 4 had the weight 0"):
+        machine.reweight([4], 1.0)
+    assert machine.forget([4, 5]).shape_fit_[0] == 58
+
+
+def test_an_interrupted_update_leaves_the_machine_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    from hinge.runtime import interrupt
+
+    X, y = _blobs()
+    machine = SVC().fit(X, y)
+    before = dict(vars(machine))
+    monkeypatch.setattr(interrupt, "pressed", lambda: True)
+    with pytest.raises(KeyboardInterrupt, match="as it was"):
+        machine.forget([machine.support_[0]])
+    assert vars(machine) == before
+
+
+def test_an_update_that_a_limit_ends_says_so() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 4))
+    y = rng.integers(0, 2, 400)
+    machine = SVC(C=10.0).fit(X[:200], y[:200])
+    machine.set_params(max_iter=3)
+    with pytest.warns(UserWarning, match="terminated early"):
+        machine.add(X[200:], y[200:])
+    assert machine.shape_fit_[0] == 400
+    machine.set_params(max_iter=-1)
+    assert machine.change(C=10.0).report_.converged
+    assert machine.certificate(X, y).proves(1e-3)
+
+
+def test_probabilities_are_those_of_a_fit() -> None:
+    X, y = _blobs()
+    machine = SVC(gamma=0.3, probability=True, random_state=0, tol=1e-8).fit(X[:50], y[:50]).add(X[50:], y[50:])
+    fresh = clone(machine).fit(X, y)
+    assert np.allclose(machine.predict_proba(X), fresh.predict_proba(X), atol=1e-5)
+
+
+def test_gamma_is_kept() -> None:
+    X, y = _blobs()
+    machine = SVC().fit(X[:50], y[:50])
+    gamma = machine._gamma
+    assert machine.add(100 * X[50:], y[50:])._gamma == gamma
+
+
+def test_kernels_without_features() -> None:
+    X, y = _blobs()
+    K = X @ X.T
+    given_matrix = SVC(kernel="precomputed", tol=TIGHT).fit(K[:50, :50], y[:50]).add(K[50:], y[50:])
+    called = SVC(kernel=lambda a, b: a @ b.T, tol=TIGHT).fit(X[:50], y[:50]).add(X[50:], y[50:])
+    plain = SVC(kernel="linear", tol=TIGHT).fit(X, y)
+    gone = [1, 2, 30]
+    kept = np.delete(np.arange(60), gone)
+    expected = plain.forget(gone).decision_function(X)
+    assert np.allclose(given_matrix.forget(gone).decision_function(K[:, kept]), expected, atol=1e-7)
+    assert np.allclose(called.forget(gone).decision_function(X), expected, atol=1e-7)
+    with pytest.raises(ValueError, match="kernel values of the new samples"):
+        given_matrix.add(K[50:, :50], y[50:])
+
+
+def test_streams() -> None:
+    X, y = _blobs()
+    machine = SVC(gamma=0.4)
+    with pytest.raises(ValueError, match="greater than one"):
+        machine.partial_fit(X[:1], y[:1], classes=[0, 1])
+    for start in range(0, 60, 20):
+        machine.partial_fit(X[start : start + 20], y[start : start + 20], classes=[0, 1])
+    assert machine.certificate(X, y).proves(1e-3)
+    with pytest.raises(ValueError, match="label 7"):
+        machine.partial_fit(X[:1], [7])
+    with pytest.raises(ValueError, match="not those of the first call"):
+        machine.partial_fit(X[:1], y[:1], classes=[0, 2])
+    assert machine.fit(X, y + 5).partial_fit(X[:1], [7]).classes_.tolist() == [5, 6, 7]
+    for regressor in (SVR(), NuSVR()):
+        regressor.partial_fit(X[:30], X[:30, 0]).partial_fit(X[30:], X[30:, 0])
+        assert regressor.shape_fit_ == (60, 3)
+    assert OneClassSVM().partial_fit(X[:30]).partial_fit(X[30:]).shape_fit_ == (60, 3)
+
+
+def test_parameters_that_were_set_before_are_followed() -> None:
+    X, y = _blobs()
+    machine = SVC(gamma=0.4).fit(X, y).set_params(C=30.0)
+    machine.forget([0])
+    assert machine.certificate(X[1:], y[1:]).proves(1e-3)
+    assert machine.change(tol=1e-8).report_.violation <= 1e-8
