@@ -26,6 +26,7 @@ COMMAND_LINES = {
     "info": ["data"],
     "report": ["--help"],
     "warm-up": ["--help"],
+    "cluster": ["--help"],
     "toy": ["--help"],
     "lab": ["list"],
     "demo": ["--help"],

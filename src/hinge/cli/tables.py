@@ -305,6 +305,28 @@ example:
     + _EXITS,
 )  # fmt: skip
 
+CLUSTER = Command(
+    "cluster",
+    "Start a Dask cluster of worker processes on this computer, print its address, and end it with Ctrl-C.",
+    (
+        Option("workers", "Number of processes, of one thread each; one for every core by default.", kind="int",
+               metavar="N", least=1, most=1024),
+        Option("port", "Port of the scheduler on 127.0.0.1; 0 takes a free one.", kind="int", default=8786,
+               metavar="N", least=0, most=65535),
+        Option("dashboard-port", "Port of the dashboard; 0 takes a free one. By default there is no dashboard.",
+               kind="int", metavar="N", least=0, most=65535),
+        Option("worker-memory", "Most memory of each worker; by default they share what there is.", kind="size",
+               metavar="SIZE"),
+    ),
+    (),
+    """
+examples:
+  hinge cluster --workers 2
+  hinge cluster --workers 4 --port 0 --dashboard-port 8787
+"""
+    + _EXITS,
+)  # fmt: skip
+
 TOY = Command(
     "toy",
     "Draw points in the browser and watch machines being trained.",

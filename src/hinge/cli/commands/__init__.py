@@ -11,6 +11,7 @@ COMMANDS = {
     "subset": "draw a random part of a data file (subset.py)",
     "info": "tell what a model file or a data file holds",
     "report": "write one HTML page about a model and data",
+    "cluster": "start a Dask cluster on this computer, for trying it out",
     "toy": "draw points in the browser and watch machines being trained",
     "lab": "race the algorithms of the papers, and repeat the papers' experiments",
     "demo": "train, cross-validate and report on a data set that ships with scikit-learn",
