@@ -362,7 +362,7 @@ class Reports(tuple[Report, ...]):
     @property
     def names(self) -> list[str]:
         """Whose each report is: the class where the machine is positive, and the one where it is negative."""
-        return machine_names(self.classes, self.scheme) or [""] * len(self)
+        return machine_names(self.classes, self.scheme, len(self))
 
     def _table(self) -> tuple[list[str], list[tuple[str, ...]]]:
         head = ["machine", "status", "violation", "support vectors", "steps", "seconds"]
@@ -381,8 +381,8 @@ class Reports(tuple[Report, ...]):
         return html_table(*self._table())
 
 
-def machine_names(classes: Sequence[Any], scheme: str = "ovo") -> list[str]:
-    """Return what the machines of a classifier tell apart, the class where each is positive first.
+def machine_names(classes: Sequence[Any], scheme: str = "ovo", count: int = 1) -> list[str]:
+    """Return what machines tell apart, the class where each is positive first; without classes, their targets.
 
     Examples
     --------
@@ -390,6 +390,8 @@ def machine_names(classes: Sequence[Any], scheme: str = "ovo") -> list[str]:
     ['a against the rest', 'b against the rest', 'c against the rest']
     """
     labels = [str(label) for label in classes]
+    if not labels:
+        return [""] * count if count <= 1 else [f"target {number}" for number in range(count)]
     if len(labels) == 2 and scheme != "crammer_singer":
         return [f"{labels[1]} against {labels[0]}"]
     if scheme == "crammer_singer":

@@ -62,6 +62,19 @@ def test_one_against_rest_trains_one_machine_a_class(blobs):
         SVC(multi_class="ovr", decision_function_shape="ovo").fit(X, y)
 
 
+@pytest.mark.parametrize("weights", [{0: 1.0, 1: 3.0, 2: 0.5}, "balanced"])
+def test_class_weights_in_one_against_rest(weights, blobs):
+    """Every machine counts a sample by the weight of its own class, also those of the rest."""
+    X, y = blobs[0][30:], blobs[1][30:] % 2 + (blobs[1][30:] == 2) * (np.arange(150) % 3 > 0) * 2
+    machine = SVC(gamma=0.3, multi_class="ovr", class_weight=weights).fit(X, y)
+    of_class = machine.class_weight_
+    for c in range(3):
+        alone = SVC(gamma=0.3).fit(X, y == c, sample_weight=of_class[y]).decision_function(X)
+        np.testing.assert_allclose(machine.decision_function(X)[:, c], alone, atol=1e-6)
+    totals = np.bincount(y, of_class[y])
+    assert (np.ptp(totals) < 1e-9) == (weights == "balanced")
+
+
 def test_a_pair_is_trained_on_its_two_classes_alone(blobs):
     X, y = blobs
     machine = SVC(gamma=0.3, decision_function_shape="ovo").fit(X, y)

@@ -120,7 +120,7 @@ class KernelMachine(StandIn, KernelExchange, Certified, Trainable):
             if is_supervised and y is None:
                 raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but y is None.")
             check_consistent_length(X, y)
-            X, y = collected(X), self._check_targets(_check_y(y, estimator=self)) if is_supervised else None
+            X, y = collected(X), self._check_targets(self._checked(y)) if is_supervised else None
         elif sp.issparse(X) and self.kernel == "precomputed":
             raise TypeError("Sparse precomputed kernels are not supported: pass K.toarray().")
         else:
@@ -141,9 +141,18 @@ class KernelMachine(StandIn, KernelExchange, Certified, Trainable):
             return self._known_by_features(X), y
         if is_mapped(X) and is_plain(X):  # scikit-learn's checks would read the file into memory
             check_consistent_length(X, y)
-            return self._known_by_features(X), self._check_targets(_check_y(y, estimator=self))
-        X, y = validate_data(self, X, y, **self._checks())
+            return self._known_by_features(X), self._check_targets(self._checked(y))
+        X, y = validate_data(self, X, y, multi_output=self._has_columns, **self._checks())
         return X, self._check_targets(y)
+
+    @property
+    def _has_columns(self) -> bool:
+        """Whether y may have several columns."""
+        return bool(self.__sklearn_tags__().target_tags.multi_output)
+
+    def _checked(self, y: Any) -> Any:
+        """Check y as scikit-learn does, whatever X may be."""
+        return _check_y(y, multi_output=self._has_columns, estimator=self)
 
     def _check_rows(self, X: Any, *, reset: bool) -> Any:
         """Check and convert samples; ``reset`` in a fit, which says how many features there are.
@@ -231,7 +240,7 @@ class KernelMachine(StandIn, KernelExchange, Certified, Trainable):
             setattr(self, self._calibration, fit.calibration)
 
     def _publish_single(self, fit: Fit) -> None:
-        """Set what estimators of one machine have in common."""
+        """Set what estimators have in common that tell no classes apart."""
         self.n_support_ = np.array([len(fit.model.support)], dtype=np.int32)
         self.dual_coef_ = self._as_input(fit.model.coefficients)
         self.n_iter_: Any = int(fit.report.iterations)

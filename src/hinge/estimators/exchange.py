@@ -164,6 +164,11 @@ class KernelExchange(LibsvmNames, Exchange):
                 f"scikit-learn's {type(theirs).__name__} has one machine a pair of classes, this estimator one a "
                 "class (multi_class='ovr'); fit sklearn.multiclass.OneVsRestClassifier instead"
             )
+        if not hasattr(self, "classes_") and len(self.intercept_) > 1:
+            raise ValueError(
+                f"scikit-learn's {type(theirs).__name__} has one target, this estimator {len(self.intercept_)}; "
+                "fit sklearn.multioutput.MultiOutputRegressor instead"
+            )
         theirs.shape_fit_, theirs.fit_status_ = self.shape_fit_, self.fit_status_
         theirs.support_ = self.support_.astype(np.int32)
         theirs.intercept_, theirs._intercept_ = self.intercept_.copy(), self._intercept_.copy()

@@ -152,11 +152,15 @@ def _to_libsvm(estimator: Any) -> LibsvmModel:
     vectors = _indexed(model)
     if svm_type in CLASSIFIERS:
         return _classifier_to_libsvm(estimator, svm_type, model, vectors)
+    if len(model.intercepts) > 1:
+        raise ModelFileError(
+            f"LIBSVM's format holds one target, not the {len(model.intercepts)} of this estimator"
+        )
     scale = getattr(estimator, "noise_scale_", None)
     marks = getattr(estimator, "density_marks_", None)
     return LibsvmModel(
         svm_type, model.kernel, 0.0 - model.intercepts, model.coefficients, vectors,
-        prob_a=None if scale is None else np.array([scale]),
+        prob_a=None if scale is None else np.ravel(scale),
         density_marks=None if marks is None else (marks[:-1] + marks[1:]) / 2,
     )  # fmt: skip
 

@@ -329,7 +329,8 @@ def _votes(graph: _Graph, decisions: Any, n_classes: int) -> tuple[Any, Any]:
 
 
 def _regressor_shapes(operator: Any) -> None:
-    operator.outputs[0].type = _output_type(operator)([operator.inputs[0].get_first_dimension(), 1])
+    n_targets = len(operator.raw_operator._model.intercepts)
+    operator.outputs[0].type = _output_type(operator)([operator.inputs[0].get_first_dimension(), n_targets])
 
 
 def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:

@@ -75,7 +75,7 @@ def prove(
         whole = len(task.samples) == gram.n
         part = gram if whole else gram.part(task.samples, threads=gram.team.size, cache_bytes=gram.cache_bytes)
         found.append(certificate(task.problem, part, _beta_of(task, row[task.samples])))
-    names = machine_names(getattr(estimator, "classes_", ()), getattr(twin, "multi_class", "ovo")) or [""]
+    names = machine_names(getattr(estimator, "classes_", ()), getattr(twin, "multi_class", "ovo"), len(found))
     prices = {name: float(value) for name in _PRICES if (value := twin.get_params().get(name)) is not None}
     return Certificates(found, names, prices)
 

@@ -23,9 +23,19 @@ class KernelRegressor(RegressorMixin, Updatable):  # type: ignore[misc]
 
     _calibration: ClassVar[str] = "noise_scale_"
 
+    # How many columns y had; None where it was a vector.
+    _n_targets: int | None = None
+
+    def _check_targets(self, y: Any) -> Any:
+        return np.asarray(y, dtype=np.float64) if np.ndim(y) == 2 else super()._check_targets(y)
+
     def _publish(self, fit: Fit) -> None:
         super()._publish(fit)
         self._publish_single(fit)
+        y = fit.formulation.data.y
+        self._n_targets = None if y.ndim == 1 else y.shape[1]
+        if self._n_targets is not None:
+            self.n_iter_ = self._ledger.column("iterations").astype(np.int32)
 
     def predict(self, X: Any) -> Vector:
         """Return the predicted number of each sample.
@@ -37,13 +47,21 @@ class KernelRegressor(RegressorMixin, Updatable):  # type: ignore[misc]
 
         Returns
         -------
-        array of shape (n_samples,)
-            Predictions.
+        array of shape (n_samples,) or (n_samples, n_targets)
+            Predictions; as many columns as y had.
         """
         return self._answers(self._decide(X))
 
     def _answers(self, decisions: Vector) -> Vector:
-        return np.asarray(decisions[:, 0])
+        return np.asarray(decisions[:, 0]) if self._n_targets is None else decisions
+
+    def _shown_interval(self, lower: Vector, upper: Vector) -> tuple[Vector, Vector]:
+        return self._answers(lower), self._answers(upper)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
 
 @documented
@@ -77,15 +95,15 @@ class SVR(KernelRegressor):
     %(support)s
     n_support_ : int32 array of shape (1,)
         Number of support vectors.
-    dual_coef_ : array or sparse matrix of shape (1, n_SV)
-        Coefficients of the support vectors.
-    intercept_ : array of shape (1,)
-        The intercept.
-    coef_ : array or sparse matrix of shape (1, n_features)
+    dual_coef_ : array or sparse matrix of shape (n_targets, n_SV)
+        Coefficients of the support vectors, a row for each target.
+    intercept_ : array of shape (n_targets,)
+        The intercept of each target.
+    coef_ : array or sparse matrix of shape (n_targets, n_features)
         Weights of the features; only for the linear kernel.
-    n_iter_ : int
-        Steps that the solver took.
-    noise_scale_ : float
+    n_iter_ : int, or int32 array of shape (n_targets,)
+        Steps that the solver took; an array where y had columns.
+    noise_scale_ : float, or array of shape (n_targets,)
         Scale σ of the noise if it is Laplace-distributed, density exp(−|z| / σ) / 2σ: the mean absolute deviation
         of held-out samples, gross outliers left out. Only with ``probability=True``.
     %(outcome)s
@@ -93,6 +111,11 @@ class SVR(KernelRegressor):
     See Also
     --------
     NuSVR : The same with a bound on the share of samples outside the tube; it finds ε.
+
+    Notes
+    -----
+    Several targets, y of shape (n_samples, n_targets), have a machine each, the one that a fit to that column
+    alone finds. They share kernel values where the matrix fits the cache, and ``reports_`` has a report for each.
 
     Examples
     --------
@@ -196,17 +219,17 @@ class NuSVR(KernelRegressor):
     %(support)s
     n_support_ : int32 array of shape (1,)
         Number of support vectors.
-    dual_coef_ : array or sparse matrix of shape (1, n_SV)
-        Coefficients of the support vectors.
-    intercept_ : array of shape (1,)
-        The intercept.
-    coef_ : array or sparse matrix of shape (1, n_features)
+    dual_coef_ : array or sparse matrix of shape (n_targets, n_SV)
+        Coefficients of the support vectors, a row for each target.
+    intercept_ : array of shape (n_targets,)
+        The intercept of each target.
+    coef_ : array or sparse matrix of shape (n_targets, n_features)
         Weights of the features; only for the linear kernel.
-    n_iter_ : int
-        Steps that the solver took.
-    epsilon_ : float
+    n_iter_ : int, or int32 array of shape (n_targets,)
+        Steps that the solver took; an array where y had columns.
+    epsilon_ : float, or array of shape (n_targets,)
         Half the width of the tube that ν led to.
-    noise_scale_ : float
+    noise_scale_ : float, or array of shape (n_targets,)
         Scale of Laplace-distributed noise; only with ``probability=True``. See `SVR`.
     %(outcome)s
 
@@ -283,5 +306,5 @@ class NuSVR(KernelRegressor):
 
     def _publish(self, fit: Fit) -> None:
         super()._publish(fit)
-        upper, lower = fit.machines[0].solution.multipliers
-        self.epsilon_ = float(upper - lower) / 2
+        widths = [float(np.subtract(*machine.solution.multipliers)) / 2 for machine in fit.machines]
+        self.epsilon_ = widths[0] if self._n_targets is None else np.array(widths)

@@ -273,7 +273,7 @@ def _largest_nu(y: Vector, weights: Vector) -> float:
 
 
 class Regression(Formulation):
-    """One machine for numbers; calibrated by the scale of its noise.
+    """One machine for numbers, or one for each column of them; calibrated by the scale of their noise.
 
     Parameters
     ----------
@@ -286,23 +286,27 @@ class Regression(Formulation):
     def __init__(self, data: TrainingData, problem: MakeProblem) -> None:
         super().__init__(data)
         self._problem = problem
+        self.targets: list[Vector] = [data.y] if data.y.ndim == 1 else list(np.ascontiguousarray(data.y.T))
 
     def tasks(self) -> list[Task]:
-        """Return the one task."""
-        return [self._task(self.data.weights)]
+        """Return the task of each target; all have the same samples."""
+        return [self._task(k, self.data.weights) for k in range(len(self.targets))]
 
-    def _task(self, weights: Vector) -> Task:
-        return Task(np.arange(len(self.data.y)), self._problem(self.data.y, weights))
+    def _task(self, k: int, weights: Vector) -> Task:
+        y = self.targets[k]
+        return Task(np.arange(len(y)), self._problem(y, weights), k)
 
     def without(self, k: int, held_out: NDArray[np.bool_]) -> Task | float:
-        """Return the task without some samples; the mean of all targets where nothing is left."""
+        """Return a task without some samples; the mean of all its targets where nothing is left."""
         if held_out.all():
-            return float(np.average(self.data.y, weights=self.data.weights))
-        return self._task(np.where(held_out, 0.0, self.data.weights))
+            return float(np.average(self.targets[k], weights=self.data.weights))
+        return self._task(k, np.where(held_out, 0.0, self.data.weights))
 
-    def calibration(self, machines: Sequence[Machine], held_out: HeldOut) -> float:
-        """Return the scale of the noise."""
-        return laplace_scale(self.data.y - held_out()[0], self.data.weights)
+    def calibration(self, machines: Sequence[Machine], held_out: HeldOut) -> float | Vector:
+        """Return the scale of the noise of each target; a number where they were a vector."""
+        weights = self.data.weights
+        scales = [laplace_scale(y - found, weights) for y, found in zip(self.targets, held_out(), strict=True)]
+        return scales[0] if self.data.y.ndim == 1 else np.array(scales)
 
 
 class OneClass(Formulation):
