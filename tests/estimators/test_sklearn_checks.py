@@ -33,7 +33,7 @@ def _where_minus_one_is_a_class(estimator):
         LinearSVR(),
         RankSVM(),
         TransductiveSVC(),
-    ],  # fmt: skip
+    ],
     expected_failed_checks=_where_minus_one_is_a_class,
 )
 def test_check(estimator, check):
