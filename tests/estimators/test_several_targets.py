@@ -111,6 +111,10 @@ def test_what_others_cannot_hold_is_refused(tmp_path):
         save_model(machine, tmp_path / "model")
     with pytest.raises(ValueError, match="has one target, this estimator 3"):
         machine.as_sklearn()
+    with pytest.raises(ValueError, match="updates are for one target"):
+        machine.forget([0])
+    with pytest.raises(ValueError, match="updates are for one target"):
+        machine.change(C=2.0)
 
 
 def test_onnx():

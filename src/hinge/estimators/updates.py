@@ -308,6 +308,10 @@ def _fit_of(machine: Any) -> Fit:
             "a pickle or a copy: fit it to them once, here, and update it then"
         )
     fit: Fit = machine._fitted
+    if fit.formulation.data.y is not None and fit.formulation.data.y.ndim > 1:
+        raise ValueError(
+            f"updates are for one target: fit this {type(machine).__name__} again, or each column of y by itself"
+        )
     return fit
 
 
