@@ -9,9 +9,9 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import ndcg_score, roc_auc_score
 from sklearn.model_selection import GroupKFold
 
-from hinge import SVC, RankSVM
+from hinge import SVC, RankSVM, certificate
 from hinge.dual.ranking import comparable_pairs
-from hinge.estimators import mean_ndcg, ordered_pairs
+from hinge.estimators import load_model, mean_ndcg, ordered_pairs, save_model
 
 
 def sample(n=120, d=4, n_queries=12, seed=0):
@@ -230,3 +230,20 @@ def test_bad_parameters_are_named():
     with pytest.raises(ValueError, match="'C'"):
         RankSVM(C=-1).fit(X, y, qid)
     assert not hasattr(RankSVM().fit(X, y, qid), "decision_interval")
+
+
+def test_a_model_file_ranks_the_same(tmp_path):
+    X, y, qid = sample()
+    machine = RankSVM(C=0.1, kernel="poly", gamma=0.3, coef0=1.0).fit(X, y, qid)
+    save_model(machine, tmp_path / "model", digits=17)
+    again = load_model(tmp_path / "model")
+    assert type(again) is RankSVM
+    np.testing.assert_allclose(again.predict(X), machine.predict(X), rtol=1e-12)
+    assert again.score(X, y, qid) == machine.score(X, y, qid)
+    with pytest.raises(NotFittedError, match="without the dual variables of its pairs"):
+        again.certificate(X, y, qid)
+
+
+def test_the_library_proves_it_by_its_own_certificate():
+    X, y, qid = sample()
+    assert certificate(RankSVM(C=0.1).fit(X, y, qid), X, y, qid=qid).proves(1e-3)

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,11 +43,14 @@ class Samples:
         Labels or targets; where they are words, their numbers among ``names``, counted from 1, or 0.
     names : tuple of str
         The words; empty where labels are numbers.
+    qid : int64 array, optional
+        The query of each sample, where the file tells.
     """
 
     rows: Any
     y: Vector
     names: tuple[str, ...] = ()
+    qid: NDArray[np.int64] | None = None
 
     @property
     def n(self) -> int:
@@ -127,11 +130,11 @@ def read_samples(
             _tell_guess(path, data.label_guess, parsed)
             X = sp.csr_matrix(data.X)
             rows = sp.csr_matrix((X.data, X.indices + 1, X.indptr), shape=(X.shape[0], X.shape[1] + 1))
-            return _numbered(rows, data.y, names)
+            return replace(_numbered(rows, data.y, names), qid=data.qid)
         if label is not None:
             leave(f"--label is for tables ({', '.join(READERS)}); LIBSVM's text has its labels in front")
         data = read_data(path, zero_based=True, threads=parsed["threads"])
-    return Samples(data.X, data.y)
+    return Samples(data.X, data.y, qid=data.qid)
 
 
 @contextmanager

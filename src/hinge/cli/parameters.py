@@ -24,6 +24,8 @@ from hinge.settings import Settings
 
 _MEGABYTE = 2**20
 
+_SIGMOID = list(KERNEL_TYPES.values()).index("sigmoid")
+
 # Folds end well within the tolerance, so that a rate depends neither on where they were started nor on the solver.
 _SHARPER = 0.01
 
@@ -126,7 +128,7 @@ class Parameters:
         if not 0 <= self.kernel_number < len(KERNEL_TYPES):
             return "unknown kernel type"
         uses = kind_of(list(KERNEL_TYPES.values())[self.kernel_number]).uses
-        uses_cost = self.svm_type in ("c_svc", "epsilon_svr", "nu_svr")
+        uses_cost = self.svm_type in ("c_svc", "epsilon_svr", "nu_svr", "ranking")
         uses_nu = self.svm_type in ("nu_svc", "one_class", "nu_svr", "svdd")
         checks = (
             ("gamma" in uses and (self.gamma or 0.0) < 0, "gamma < 0"),
@@ -149,6 +151,10 @@ class Parameters:
                 self.svm_type == "svdd"
                 and kind_of(list(KERNEL_TYPES.values())[self.kernel_number]).is_precomputed,
                 "SVDD needs K(x,x), which rows of a precomputed kernel do not hold",
+            ),
+            (
+                self.svm_type == "ranking" and (bool(self.probability) or self.kernel_number == _SIGMOID),
+                "ranking has no probabilities, and needs a positive semi-definite kernel",
             ),
             # LIBSVM goes on in these cases.
             ("degree" in uses and self.degree > MOST_DEGREE, f"degree of polynomial kernel > {MOST_DEGREE}"),

@@ -34,6 +34,7 @@ TRAIN = Command(
             "3  epsilon-SVR regression",
             "4  nu-SVR      regression, with a bound on the share of errors",
             "5  SVDD        novelty detection by the smallest sphere; LIBSVM's programs cannot read its model",
+            "6  ranking     within queries (qid: behind the label); LIBSVM's programs cannot read its model",
         )),
         Option("kernel", "Kernel function of two samples u and v.", "t", "int", 2, "KERNEL", values=(
             "0  linear       u'v",
@@ -45,7 +46,7 @@ TRAIN = Command(
         Option("degree", "Degree of the polynomial kernel.", "d", "int", 3, "D"),
         Option("gamma", "Gamma of the kernel; 1 / (largest index) by default.", "g", "float", metavar="G"),
         Option("coef0", "Coef0 of the kernel.", "r", "float", 0.0, "R"),
-        Option("cost", "Price C of an error: C-SVC, epsilon-SVR, nu-SVR.", "c", "float", 1.0, "C"),
+        Option("cost", "Price C of an error: C-SVC, epsilon-SVR, nu-SVR, ranking.", "c", "float", 1.0, "C"),
         Option("nu", "Bound nu on the share of errors: nu-SVC, one-class, nu-SVR, SVDD.", "n", "float", 0.5, "NU"),
         Option("epsilon", "Half the width of the tube without loss: epsilon-SVR.", "p", "float", 0.1, "P"),
         Option("cache", "Megabytes for kernel values; a quarter of the free memory by default.", "m", "float",

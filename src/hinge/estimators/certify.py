@@ -27,7 +27,7 @@ def certify(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, **
     **parameters
         C, nu, epsilon or loss of the problem, where they should not be taken from the estimator. Of a model that
         was loaded from a file all but the loss are read off its coefficients by default; of one with a squared
-        loss, C and epsilon have to be passed as well.
+        loss, C and epsilon have to be passed as well. Of a ranking ``qid``.
 
     Returns
     -------
@@ -48,6 +48,8 @@ def certify(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, **
     True
     """
     name = type(estimator).__name__
+    if isinstance(estimator, KernelMachine) and type(estimator).certificate is not KernelMachine.certificate:
+        return estimator.certificate(X, y, sample_weight=sample_weight, **parameters)  # it has one of its own
     kind = type(estimator) if isinstance(estimator, KernelMachine) else _KINDS.get(name)
     if kind is None:
         raise TypeError(f"a certificate needs a fitted SVC, NuSVC, SVR, NuSVR or OneClassSVM, got {name}")

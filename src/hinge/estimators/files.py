@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from hinge.arrays import Vector
 from hinge.estimators.nu_svc import NuSVC
 from hinge.estimators.one_class import OneClassSVM
+from hinge.estimators.ranking import RankSVM
 from hinge.estimators.regression import SVR, NuSVR
 from hinge.estimators.stand_in import originals
 from hinge.estimators.svc import SVC
@@ -28,7 +29,7 @@ from hinge.training.multiclass import by_opponent, duels
 
 _TYPE_OF: dict[type[Any], SvmType] = {
     SVC: "c_svc", NuSVC: "nu_svc", OneClassSVM: "one_class", SVR: "epsilon_svr", NuSVR: "nu_svr",
-    SVDD: "svdd",
+    SVDD: "svdd", RankSVM: "ranking",
 }  # fmt: skip
 _CLASS_OF = {svm_type: kind for kind, svm_type in _TYPE_OF.items()}
 
@@ -43,9 +44,9 @@ def save_model(estimator: Any, path: str | os.PathLike[str], *, digits: int = 8)
 
     Parameters
     ----------
-    estimator : SVC, NuSVC, SVR, NuSVR, OneClassSVM or SVDD
+    estimator : SVC, NuSVC, SVR, NuSVR, OneClassSVM, SVDD or RankSVM
         A fitted estimator, of Hinge or of scikit-learn, with one of LIBSVM's kernels, one machine a pair and
-        whole-numbered classes. LIBSVM's own programs do not know the type ``svdd``.
+        whole-numbered classes. LIBSVM's own programs do not know the types ``svdd`` and ``ranking``.
     path : path
         Where to write.
     digits : int
@@ -96,7 +97,7 @@ def load_model(path: str | os.PathLike[str] | BinaryIO, *, n_features: int | Non
 
     Returns
     -------
-    SVC, NuSVC, SVR, NuSVR, OneClassSVM or SVDD
+    SVC, NuSVC, SVR, NuSVR, OneClassSVM, SVDD or RankSVM
         A fitted estimator: `predict`, `decision_function` and, where the file has what it takes,
         `predict_proba`. Parameters that the file does not hold, such as C, have their defaults.
 
@@ -216,11 +217,12 @@ def _whole_labels(classes: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _to_estimator(model: LibsvmModel, n_features: int | None) -> Any:
-    kernel = model.kernel
-    estimator = _CLASS_OF[model.svm_type](
-        kernel=kernel.label, gamma=float(kernel.gamma), coef0=float(kernel.coef0), degree=int(kernel.degree),
-        probability=model.has_probabilities,
-    )  # fmt: skip
+    kernel, kind = model.kernel, _CLASS_OF[model.svm_type]
+    estimator: Any = kind(
+        kernel=kernel.label, gamma=float(kernel.gamma), coef0=float(kernel.coef0), degree=int(kernel.degree)
+    )
+    if kind is not RankSVM:
+        estimator.probability = model.has_probabilities
     rows, support, width = _columns_of(model, n_features)
     if model.is_classifier:
         trained = _publish_classifier(estimator, model, rows, support)

@@ -306,6 +306,8 @@ class RankSVM(KernelMachine):
         >>> RankSVM(C=0.01).fit(X, y).certificate(X, y).proves(1e-3)
         True
         """
+        if "_pairs" not in vars(self) and "_model" in vars(self):
+            raise NotFittedError("a ranking from a file is without the dual variables of its pairs: fit it again")
         if "_pairs" not in vars(self):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; there is nothing to prove")
         twin = type(self)(**self.get_params(deep=False))

@@ -120,6 +120,8 @@ class Search:
         complaint = self.problem.parameters.complaint(samples.labels())
         if complaint is None and samples.n == 0:
             complaint = f"{self.dataset} holds no samples"
+        if complaint is None and self.problem.parameters.svm_type == "ranking":
+            complaint = "folds do not keep queries whole, so there is no grid for rankings (-s 6)"
         if complaint is not None:
             leave(f"ERROR: {complaint}")
         if self.problem.n_folds > samples.n:

@@ -14,6 +14,7 @@ from hinge.cli.data import leave, read_classes, read_samples
 from hinge.cli.options import EXIT_OK, Parsed
 from hinge.cli.outputs import as_json, check_output
 from hinge.cli.probabilities import class_probabilities, normal_probability, predict
+from hinge.cli.rankings import ranking_lines, ranking_scores
 from hinge.cli.results import noise_lines, prediction_lines, prediction_scores
 from hinge.cli.tables import PREDICT
 from hinge.io import LibsvmModel, ModelFileError, atomic_write, read_libsvm_model
@@ -51,11 +52,21 @@ def run(arguments: Sequence[str]) -> int:
         leave(f"{error.filename or output_file}: {error.strerror or error}")
     except ValueError as error:
         leave(f"ERROR: {error}")
+    is_ranking = model.svm_type == "ranking"
     if parsed["json"]:
-        scores = prediction_scores(model.is_regression, samples.y, predicted)
+        scores = (
+            ranking_scores(samples, predicted)
+            if is_ranking
+            else prediction_scores(model.is_regression, samples.y, predicted)
+        )
         print(as_json({"output_file": output_file, "n_samples": samples.n, **scores}), flush=True)
     elif not parsed["quiet"]:
-        print("\n".join(prediction_lines(model.is_regression, samples.y, predicted)), flush=True)
+        told = (
+            ranking_lines(samples, predicted)
+            if is_ranking
+            else prediction_lines(model.is_regression, samples.y, predicted)
+        )
+        print("\n".join(told), flush=True)
     return EXIT_OK
 
 

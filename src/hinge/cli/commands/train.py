@@ -22,6 +22,7 @@ from hinge.cli.probabilities import calibrated, predict
 from hinge.cli.results import cross_validation_lines, plan_lines
 from hinge.cli.tables import TRAIN
 from hinge.io import atomic_write, write_libsvm_model
+from hinge.io.models.libsvm_model import SVM_TYPES
 from hinge.report import Status
 from hinge.runtime import clock
 from hinge.runtime.interrupt import catching, within
@@ -44,8 +45,9 @@ def run(arguments: Sequence[str]) -> int:
     check_output(parsed["report"], "cannot write the report to")
     if parsed["memory"] is None:
         return _train(parsed, parameters, read_samples(parsed.files[0], parsed))
-    if parsed["folds"] is not None or parameters.probability or parameters.kernel(1).is_precomputed:
-        TRAIN.fail("--memory trains one model on features: without -v, -b 1 and -t 4")
+    is_ranking = parameters.type_number == SVM_TYPES.index("ranking")
+    if parsed["folds"] is not None or parameters.probability or is_ranking or parameters.kernel(1).is_precomputed:
+        TRAIN.fail("--memory trains one model on features: without -v, -b 1, -t 4 and -s 6")
     with spooled_samples(parsed.files[0], parsed, _model_path(parsed)) as (samples, left):
         return _train(parsed, replace(parameters, cache=left / 2**20), samples)
 
@@ -59,6 +61,10 @@ def _train(parsed: Parsed, parameters: Parameters, samples: Samples) -> int:
     if complaint is not None:
         leave(f"ERROR: {complaint}")
     try:
+        if parameters.svm_type == "ranking":
+            from hinge.cli.rankings import train_ranking
+
+            return train_ranking(parsed, parameters, samples, _model_path(parsed))
         return _Session(parsed, parameters, samples).run()
     except ValueError as error:
         return int(leave(f"ERROR: {error}"))

@@ -21,11 +21,13 @@ from hinge.kernel.kernels import Kernel
 from hinge.model import Model
 
 #: LIBSVM's types, and SVDD, which its own programs refuse (its authors have it beside LIBSVM, as type 5).
-SvmType = Literal["c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr", "svdd"]
+SvmType = Literal["c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr", "svdd", "ranking"]
 
-SVM_TYPES: tuple[SvmType, ...] = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr", "svdd")
+SVM_TYPES: tuple[SvmType, ...] = (
+    "c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr", "svdd", "ranking",
+)  # fmt: skip
 CLASSIFIERS: tuple[SvmType, ...] = ("c_svc", "nu_svc")
-REGRESSIONS: tuple[SvmType, ...] = ("epsilon_svr", "nu_svr")
+REGRESSIONS: tuple[SvmType, ...] = ("epsilon_svr", "nu_svr", "ranking")
 NOVELTIES: tuple[SvmType, ...] = ("one_class", "svdd")
 
 #: LIBSVM's names of the kernels, in the order of its ``-t``, and ours.
