@@ -15,6 +15,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSpli
 from hinge import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from hinge.selection import GridSearch
 from hinge.selection.unit import _machines
+from hinge.selection.workshop import Workshop
 
 TIGHT = 1e-7
 
@@ -170,6 +171,23 @@ def test_without_room_for_the_matrix_the_table_is_the_same_and_it_says_so():
     assert roomy.shares_kernel_
     assert not tight.shares_kernel_
     np.testing.assert_array_equal(roomy.cv_results_["mean_test_score"], tight.cv_results_["mean_test_score"])
+
+
+def test_a_single_kernel_shares_its_values_in_little_memory(monkeypatch):
+    """A unit that is alone needs no comparisons beside its values: these take their place."""
+    X, y = classes(2, n=300)
+    shared = []
+    matrix = Workshop._matrix
+    monkeypatch.setattr(Workshop, "_matrix", lambda *args: shared.append(args[2]) or matrix(*args))
+    scores = [
+        GridSearch(SVC(tol=TIGHT, gamma=0.2, cache_size=megabytes), {"C": [0.1, 1.0, 10.0]}, cv=4, n_jobs=2)
+        .fit(X, y)
+        .cv_results_["mean_test_score"]
+        for megabytes in (100.0, 2 * 8 * 300**2 / 1024**2, 1.2 * 8 * 300**2 / 1024**2)
+    ]
+    assert shared == [True, False]  # comparisons are kept, are not, and then there is no room for the values
+    np.testing.assert_allclose(scores[1], scores[0], atol=1e-12)
+    np.testing.assert_allclose(scores[2], scores[0], atol=1e-12)
 
 
 def test_one_thread_and_several_give_the_same_table():

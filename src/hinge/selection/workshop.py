@@ -27,9 +27,9 @@ from hinge.selection.job import Job
 
 logger = logging.getLogger("hinge")
 
-# Matrices alive at once for one unit, in units of n² doubles: the kernel values, those of the class pairs (fewer
-# than two copies of every value), and a solver's copy in single precision.
-_MATRICES_PER_UNIT = 3.5
+# Matrices alive at once for one unit, in units of n² doubles: the kernel values and a solver's copy in single
+# precision; of more than two classes the values of the pairs too, fewer than two copies of every value.
+_MATRICES_PER_UNIT, _MATRICES_OF_PAIRS = 1.5, 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,38 +121,44 @@ class Workshop:
             _safe_split(job.estimator, job.X, job.y, train) if job.return_train_score else (None, None),
         )  # fmt: skip
 
-    def units_at_once(self, wanted: int) -> int:
-        """Return how many units fit in memory side by side, up to ``wanted``; 0 where not even one does."""
-        square = 8 * self.n**2
-        room = (self.budget - square) / (_MATRICES_PER_UNIT * square)
-        return int(min(max(room, 0), wanted))
+    def _has_room(self, is_alone: bool) -> bool:
+        """Whether a unit's matrices fit: beside comparisons and as many for a second unit, unless it is alone."""
+        n_matrices = _MATRICES_PER_UNIT + (_MATRICES_OF_PAIRS if self.codes.max(initial=0) > 1 else 0.0)
+        if not is_alone:
+            n_matrices = 1.0 + _MATRICES_PER_UNIT + _MATRICES_OF_PAIRS
+        return n_matrices * 8 * self.n**2 <= self.budget
 
     def values(self, kernel: Kernel, threads: int) -> KernelValues:
-        """Return the kernel values of all samples: as a matrix where it fits, on demand elsewhere."""
+        """Return the kernel values of all samples: as a matrix where it fits, on demand elsewhere.
+
+        A unit with several ``threads`` is the only one: nobody else needs its comparisons or memory.
+        """
         gram = Gram(
             self.X, kernel, cache_bytes=self.budget, precision=self.job.estimator.precision, threads=threads
         )
-        if self.units_at_once(1) == 0:
+        keeps = self._has_room(is_alone=False)
+        if not keeps and not (threads > 1 and self._has_room(is_alone=True)):
             logger.info(
                 "the kernel matrix of %d samples does not fit %d MiB: folds share a cache of rows instead",
                 self.n, self.budget >> 20,
             )  # fmt: skip
             return KernelValues(self, gram, None)
-        return KernelValues(self, gram, self._matrix(gram))
+        return KernelValues(self, gram, self._matrix(gram, keeps))
 
-    def _matrix(self, gram: Gram) -> Floats:
-        """Kernel values of all samples in double precision, from comparisons that are made once."""
+    def _matrix(self, gram: Gram, keeps: bool) -> Floats:
+        """Kernel values of all samples in double precision, from comparisons that are kept for other kernels."""
         kernel = gram.source.kernel
         if gram.given_matrix is not None:
             return np.ascontiguousarray(gram.given_matrix, dtype=np.float64)
-        comparisons = self._compare(gram)
         matrix = self.square(self.n)
+        comparisons = self._compare(gram) if keeps else _comparisons_of(gram, matrix)
         statistic = kernel.by_differences or kernel.statistic
         norms = gram.source.samples.norms(statistic, np.float64)
 
         def work(start: int, stop: int) -> None:
             tile = matrix[start:stop]
-            tile[...] = comparisons[start:stop]
+            if keeps:
+                tile[...] = comparisons[start:stop]
             kernel.apply(tile, norms[start:stop], norms, statistic)
 
         gram.team.share(self.n, LAYOUT.flat_tile[0], work)
@@ -164,7 +170,7 @@ class Workshop:
         with self._lock:
             if self._comparisons is None or self._comparisons[0] != key:
                 self._comparisons = None  # only one family is kept
-                self._comparisons = key, _comparisons_of(gram)
+                self._comparisons = key, _comparisons_of(gram, np.empty((self.n, self.n)))
             return self._comparisons[1]
 
 
@@ -256,10 +262,9 @@ class KernelValues:
         return np.column_stack([self._on_demand.product(row, rows) for row in whole])
 
 
-def _comparisons_of(gram: Gram) -> Floats:
+def _comparisons_of(gram: Gram, values: Floats) -> Floats:
     """Compare all samples with each other in double precision: by differences, if the kernel can take them."""
     samples, n = gram.source.samples, gram.n
-    values = np.empty((n, n))
     norms = samples.squared_norms(np.float64)
     is_distance = gram.source.kernel.by_differences is not None and gram.source.statistic == "dot"
 
