@@ -28,8 +28,8 @@ from hinge.selection.job import Job
 logger = logging.getLogger("hinge")
 
 # Matrices alive at once for one unit, in units of n² doubles: the kernel values and a solver's copy in single
-# precision; of more than two classes the values of the pairs too, fewer than two copies of every value.
-_MATRICES_PER_UNIT, _MATRICES_OF_PAIRS = 1.5, 2.0
+# precision.
+_MATRICES_PER_UNIT = 1.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,10 +123,12 @@ class Workshop:
 
     def _has_room(self, is_alone: bool) -> bool:
         """Whether a unit's matrices fit: beside comparisons and as many for a second unit, unless it is alone."""
-        n_matrices = _MATRICES_PER_UNIT + (_MATRICES_OF_PAIRS if self.codes.max(initial=0) > 1 else 0.0)
+        n_matrices, square = _MATRICES_PER_UNIT, 8 * self.n**2
+        if not is_alone or self.codes.max(initial=0) > 1:
+            n_matrices += 2  # values of pairs of classes: fewer than two copies of every value
         if not is_alone:
-            n_matrices = 1.0 + _MATRICES_PER_UNIT + _MATRICES_OF_PAIRS
-        return n_matrices * 8 * self.n**2 <= self.budget
+            n_matrices += 1
+        return n_matrices * square <= self.budget
 
     def values(self, kernel: Kernel, threads: int) -> KernelValues:
         """Return the kernel values of all samples: as a matrix where it fits, on demand elsewhere.
