@@ -38,8 +38,9 @@ def mapped_csr(matrix, folder):
 
 
 def samples(n=2000, d=80):
-    X = RNG.normal(size=(n, d))
-    return X, X[:, 0] + X[:, 1] ** 2 + 0.3 * RNG.normal(size=n)
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(n, d))
+    return X, X[:, 0] + X[:, 1] ** 2 + 0.3 * rng.normal(size=n)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -76,9 +77,9 @@ def test_other_machines(stay, tmp_path, machine):
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "chi2"])
 def test_sparse_rows(stay, tmp_path, kernel):
     X = sp.random(1500, 1200, 0.06, format="csr", random_state=5)
-    y = np.asarray(X @ RNG.normal(size=1200)) > 0
+    y = np.asarray(X @ np.random.default_rng(6).normal(size=1200)) > 0
     expected = SVC(kernel=kernel, tol=1e-7).fit(X, y)
-    found = SVC(kernel=kernel, tol=1e-7, cache_size=8).fit(mapped_csr(X, tmp_path), y)
+    found = SVC(kernel=kernel, tol=1e-7, cache_size=64).fit(mapped_csr(X, tmp_path), y)
     assert found.report_.storage == "sparse, read from a file"
     np.testing.assert_allclose(found.decision_function(X), expected.decision_function(X), atol=1e-5)
 

@@ -119,6 +119,11 @@ def rows_at_once(n_bytes: float) -> int:
 
 def gather(X: Any, index: Index, pages: Pages) -> Any:
     """Return a copy of the rows ``index`` of an array or CSR matrix, in memory."""
+    first, last = (int(index.min()), int(index.max())) if len(index) else (0, 0)
+    if last - first < 2 * len(index):  # read one after the other, those in between too
+        rows = X[first : last + 1][index - first]
+        pages.touch(bytes_per_row(X) * (last - first + 1))
+        return rows
     is_dense, order = isinstance(X, np.ndarray), np.argsort(index, kind="stable")
     ascending = index[order]
     places = ascending * bytes_per_row(X) if is_dense else X.indptr[ascending].astype(np.int64) * X.data.itemsize
