@@ -174,3 +174,32 @@ def test_the_answer_of_a_small_ill_conditioned_problem_has_its_certificate():
     assert cert.sum_error <= 1e-12 * np.abs(solution.beta).sum()
     if solution.report.status == hinge.Status.CONVERGED:
         assert cert.violation <= 2e-3
+
+
+@pytest.mark.parametrize("seed", [21, 33, 45, 56])
+def test_huge_samples_do_not_starve_the_small_ones(seed):
+    """Two samples of zeros with opposite labels gain C each, whatever the features of the others are worth."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(8, 80))
+    X = rng.normal(size=(n, 3)) * (rng.random((n, 3)) < 0.5) * np.array([1e-5, 1.0, 1e5])
+    y = np.sign(rng.normal(size=n))
+    X[:2], y[:2] = 0.0, (1.0, -1.0)
+    solution = solve(c_svc(y, C=100.0), Gram(X, Kernel("poly", gamma=1e9, degree=2)).stored())
+    assert solution.report.objective < -199.9
+
+
+@pytest.mark.parametrize("problem", [c_svc([1, -1, 1, -1], C=1e-8), c_svc([1, -1, 1, -1], C=1e3)])
+@pytest.mark.parametrize("size", [1e150, 1e153])
+def test_sizes_whose_inverse_is_no_number_warn_of_nothing(problem, size):
+    X = np.array([[1.0], [0.5], [-1.0], [0.3]]) * size
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        solution = solve(problem, Gram(X, Kernel("linear")).stored())
+    assert solution.report.status == "stalled"
+
+
+def test_kernel_values_that_leave_no_room_for_a_pair_are_refused():
+    """k(x, x) is a number; k(x, x) + k(y, y) − 2k(x, y) would not be."""
+    X = np.array([[1.0], [0.5], [-1.0], [0.3]]) * 1e154
+    with pytest.raises(ValueError, match="overflow"):
+        Gram(X, Kernel("linear"))

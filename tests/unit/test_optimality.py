@@ -1,9 +1,10 @@
 """Multipliers and gaps from residuals given by hand (LIBSVM document, section 3.7)."""
 
 import numpy as np
+import pytest
 
-from hinge.dual.formulations import c_svc, nu_svc
-from hinge.dual.optimality import gap_of, multipliers_of, objective_of, violation_of
+from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc, one_class
+from hinge.dual.optimality import doubt_of_objective, gap_of, multipliers_of, objective_of, violation_of
 
 PROBLEM = c_svc([1, 1, -1, -1], C=2.0)
 
@@ -47,3 +48,21 @@ def test_objective_and_gap_of_c_svc():
     beta, r = np.zeros(4), PROBLEM.v
     assert objective_of(PROBLEM, beta, r) == 0
     assert gap_of(PROBLEM, beta, r, np.zeros(1)) == 8
+
+
+def test_two_variables_of_a_sample_may_cancel():
+    """β = (2²⁷ + 2⁻²⁰, 2⁻²⁰ − 2²⁷) of a sample with k(x, x) = 10¹⁸: its coefficient is 2⁻¹⁹."""
+    problem, size = epsilon_svr([0.5], C=1e9, epsilon=0.25), 2.0**27
+    beta = np.array([size + 2.0**-20, 2.0**-20 - size])
+    residual = problem.residual_of(beta, np.array([2.0**-19 * 1e18]))
+    expected = 0.5 * 1e18 * 2.0**-38 - 0.5 * 2.0**-19 + 0.25 * 2 * size
+    found, doubt = objective_of(problem, beta, residual), doubt_of_objective(problem, beta, residual, np.zeros(1))
+    assert found == pytest.approx(expected, abs=1e-6)
+    assert abs(found - expected) <= doubt < 1e-5
+
+
+def test_what_the_residual_leaves_open_of_the_objective():
+    """Each coefficient times half the error of its own image, and next to nothing besides."""
+    problem, beta = one_class(2, nu=1.0), np.array([0.75, 1.25])
+    doubt = doubt_of_objective(problem, beta, np.zeros(2), np.array([0.5, 2.0]))
+    assert doubt == pytest.approx(0.5 * (0.75 * 0.5 + 1.25 * 2.0))

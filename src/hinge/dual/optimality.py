@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from hinge.arrays import Floats, Vector
 from hinge.dual.problem import DualProblem
+from hinge.kernel.rounding import UNIT
 from hinge.runtime.jit import borrowing
 
 #: Lines of what `survey` finds: extremes as in `group_extremes`, number and total residual of the free variables.
@@ -113,9 +114,35 @@ def survey(beta: Any, above: Any, below: Any, lo: Any, hi: Any, group: Any, foun
 
 
 def objective_of(problem: DualProblem, beta: Vector, residual: Vector) -> float:
-    """Return ½ βᵀKβ − vᵀβ, ridge included, which is −½ βᵀ(v + r)."""
+    """Return ½ βᵀKβ − vᵀβ, ridge included.
+
+    The variables of a sample are added up before they meet Kβ: two large ones may nearly cancel.
+    """
     with np.errstate(over="ignore", invalid="ignore"):  # whoever needs it looks whether it is finite
-        return float(-0.5 * np.dot(beta, problem.v + residual))
+        quadratic = np.dot(problem.coefficients(beta), _image_of(problem, beta, residual))
+        if problem.ridge is not None:
+            quadratic += np.dot(problem.ridge * beta, beta)
+        return float(0.5 * quadratic - np.dot(problem.v, beta))
+
+
+def doubt_of_objective(problem: DualProblem, beta: Vector, residual: Vector, error: Vector) -> float:
+    """Return by how much `objective_of` may be wrong, where the residual of each sample may be by ``error``."""
+    magnitudes, n = np.abs(problem.coefficients(beta)), problem.n_samples
+    with np.errstate(over="ignore", invalid="ignore"):
+        image, linear = _image_of(problem, beta, residual), np.abs(problem.v)
+        of_image = error + 2.0 * UNIT * (linear[:n] + np.abs(residual[:n]))
+        terms = 0.5 * np.dot(magnitudes, np.abs(image)) + np.dot(linear, np.abs(beta))
+        if problem.ridge is not None:
+            terms += np.dot(problem.ridge * beta, beta)
+        doubt = float(0.5 * np.dot(magnitudes, of_image) + UNIT * (len(beta) + 4) * terms)
+    return doubt if np.isfinite(doubt) else np.inf
+
+
+def _image_of(problem: DualProblem, beta: Vector, residual: Vector) -> Vector:
+    """Return Kβ, given the residual."""
+    first = slice(problem.n_samples)
+    image = problem.v[first] - residual[first]
+    return image if problem.ridge is None else image - problem.ridge[first] * beta[first]
 
 
 def excess_of(problem: DualProblem, residual: Vector, multipliers: Vector) -> Vector:

@@ -161,7 +161,7 @@ def _clip_to_sum(beta: Vector, lo: Vector, hi: Vector, target: float) -> Vector:
 
 def shift_for(beta: Vector, lo: Vector, hi: Vector, pace: Vector, target: float) -> float:
     """Return the shift at which ``Σ clip(beta - shift * pace, lo, hi)``, falling with the shift, is ``target``."""
-    with np.errstate(over="ignore"):  # bounds that are out of reach of this pace are no breakpoints
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # out of reach of this pace: no breakpoint
         breaks = np.concatenate([(beta - hi) / pace, (beta - lo) / pace])
     breaks = np.sort(breaks[np.isfinite(breaks)])
 

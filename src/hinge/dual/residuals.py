@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge.arrays import Index, Vector
+from hinge.dual.optimality import doubt_of_objective, objective_of
 from hinge.dual.problem import DualProblem
 from hinge.kernel.gram import Gram
 from hinge.kernel.rounding import UNIT
@@ -85,12 +86,10 @@ def exact_residual(
 
 def objective_at_most(problem: DualProblem, gram: Gram, beta: Vector, tol: float) -> tuple[float, Vector, Vector]:
     """Return what the objective is at most, whatever rounding did; the residual, and a bound on its error."""
-    residual, error = exact_residual(problem, gram, beta, np.arange(gram.n), tol)
-    terms = problem.v + residual.ravel()
-    sizes = np.tile(error, len(beta) // gram.n) + UNIT * len(beta) * np.abs(terms)
-    with np.errstate(over="ignore", invalid="ignore"):
-        objective = float(0.5 * (np.dot(np.abs(beta), sizes) - np.dot(beta, terms)))
-    return objective if np.isfinite(objective) else np.inf, residual.ravel(), error
+    runs, error = exact_residual(problem, gram, beta, np.arange(gram.n), tol)
+    residual = runs.ravel()
+    objective = objective_of(problem, beta, residual) + doubt_of_objective(problem, beta, residual, error)
+    return objective if np.isfinite(objective) else np.inf, residual, error
 
 
 def residual_since(
@@ -129,4 +128,7 @@ def _difference(beta: Vector, former: Vector, n: int) -> tuple[Vector, Vector]:
         total = before + term
         part = total - before
         remainder += (before - (total - part)) + (term - part)  # exact (Knuth)
-    return total, remainder
+    # What partial sums lost may be much of a total in which they cancel.
+    change = total + remainder
+    part = change - total
+    return change, (total - (change - part)) + (remainder - part)

@@ -111,8 +111,8 @@ def refresh(state: State, tol: float) -> None:
     copies = problem.n_variables // n
     coefficients = problem.coefficients(state.beta)
     exact = np.zeros(n, dtype=bool)
-    error = state.gram.rounding(coefficients)
-    state.spent += state.drift + float(error.max(initial=0.0))
+    error = _left_in_residual(state)
+    state.spent += state.drift + float(state.gram.rounding(coefficients).max(initial=0.0))
     unsure = error if state.vague is None else error + state.vague + state.spent
     if state.vague is not None and state.reference is not None:  # else steps were single, or weights are quick
         bound = error_of(state)
@@ -141,6 +141,20 @@ def refresh(state: State, tol: float) -> None:
         state.lagging.epoch[exact] = Lags.CURRENT
     state.reference = Reference(state.beta.copy(), state.residual.copy(), error, exact)
     state.drift = 0.0
+
+
+def _left_in_residual(state: State) -> Vector:
+    """Return how far each sample's residual may be from its true value, also where it was out of reach before.
+
+    Of steps from single-precision kernel values that is what is probable: a bound would bring all into reach.
+    """
+    reference, coefficients = state.reference, state.problem.coefficients(state.beta)
+    if reference is None:
+        error = state.gram.rounding(coefficients)
+    else:
+        error = reference.error + state.gram.rounding(state.problem.coefficients(state.beta - reference.beta))
+    is_single = state.gram.precision == "single" and not state.gram.through_weights
+    return error + (state.probable_drift if is_single else state.drift)
 
 
 def is_at_reference(state: State) -> bool:

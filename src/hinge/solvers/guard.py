@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hinge.arrays import Vector
+from hinge.dual.optimality import doubt_of_objective
 from hinge.dual.problem import DualProblem
 from hinge.dual.residuals import objective_at_most
 from hinge.solvers.exactness import error_of
@@ -95,7 +96,6 @@ def _reach(problem: DualProblem, beta: Vector, way: Vector) -> float:
 
 def may_be_above(state: State, objective: float) -> bool:
     """Whether rounding may hide that the state's own objective is above this one."""
-    magnitudes = np.abs(state.beta)
-    rounding = state.gram.rounding(state.problem.coefficients(state.beta))
-    error = np.tile(np.maximum(error_of(state), rounding + state.drift), len(magnitudes) // state.gram.n)
-    return not state.objective() + 0.5 * float(np.dot(magnitudes, error)) <= objective
+    problem, beta = state.problem, state.beta
+    error = np.maximum(error_of(state), state.gram.rounding(problem.coefficients(beta)) + state.drift)
+    return not state.objective() + doubt_of_objective(problem, beta, state.residual, error) <= objective

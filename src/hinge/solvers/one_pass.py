@@ -203,7 +203,7 @@ def solve_parts(
 
 
 def is_trusted(figures: Vector, tol: float) -> bool:
-    """Whether rounding is small beside ``tol`` where a pass ended, so that it cannot be above its start."""
+    """Whether rounding is small beside ``tol`` where a pass ended, and it cannot be above its start."""
     return bool(figures[TURNS] > 0 and figures[ROUNDING] <= NEGLIGIBLE * tol and np.isfinite(figures[OBJECTIVE]))
 
 
@@ -297,6 +297,8 @@ def _one_pass(kernel: Any, v: Any, sums: Any, point: Point, bars: Bars, space: S
     tol = space.tol
     pair_tol = tol if tol < _PAIR_TOL else _PAIR_TOL
     is_finite = _find_residual(kernel, v, beta, residual, error)
+    _find_error(beta, bars, n, error)
+    first, doubt_of_first = _objective(v, beta, residual, error, n)
     for turn in range(_TURNS if is_finite else 0):
         figures[ROUNDING] = np.inf  # until this turn's point is looked at
         outcome = take_steps(point, rows, space.search, SECOND_ORDER, None, pair_tol, _BURST * beta.shape[0] + 1)
@@ -314,6 +316,9 @@ def _one_pass(kernel: Any, v: Any, sums: Any, point: Point, bars: Bars, space: S
         is_sharp = violation <= aim or (violation <= rounding and violation <= HIDDEN * aim)
         if is_sharp and violation <= tol and rounding <= NEGLIGIBLE * tol:
             return bool(np.isfinite(figures[OBJECTIVE]))
+    objective, doubt = _objective(v, beta, residual, error, n)
+    if not objective + doubt <= first - doubt_of_first:  # rounding may hide that it is above its start
+        figures[ROUNDING] = np.inf
     return False
 
 
@@ -384,16 +389,30 @@ def _describe(v: Any, point: Point, bars: Bars, space: Space, account: Account) 
     violation = violation_between(found, n_groups)
     n_support, n_bounded = support_counts(beta, lo, hi, n)
     _find_error(beta, bars, n_support, error)
-    objective = 0.0
     for t in range(beta.shape[0]):
         bar = error[t % n] + 4 * UNIT * abs(residual[t])
         above[t], below[t] = residual[t] + bar, residual[t] - bar
-        objective -= 0.5 * beta[t] * (v[t] + residual[t])
+    objective, _ = _objective(v, beta, residual, error, n)
     survey(beta, above, below, lo, hi, group, found)
     rounding = violation_between(found, n_groups) - violation
     figures[VIOLATION], figures[ROUNDING] = violation, 0.0 if rounding < 0 else rounding
     figures[N_SUPPORT], figures[N_BOUNDED], figures[OBJECTIVE] = n_support, n_bounded, objective
     figures[GAP] = gap_between(beta, residual, lo, hi, group, levels)
+
+
+@borrowing
+def _objective(v: Any, beta: Any, residual: Any, error: Any, n: int) -> tuple[float, float]:
+    """`objective_of` and `doubt_of_objective`, without ridge."""
+    objective, doubt, unit = 0.0, 0.0, UNIT * (beta.shape[0] + 4)
+    for s in range(n):
+        coefficient, image = _coefficient(beta, s, n), v[s] - residual[s]
+        objective += 0.5 * coefficient * image
+        of_image = error[s] + 2 * UNIT * (abs(v[s]) + abs(residual[s])) + unit * abs(image)
+        doubt += 0.5 * abs(coefficient) * of_image
+    for t in range(beta.shape[0]):
+        objective -= v[t] * beta[t]
+        doubt += unit * abs(v[t] * beta[t])
+    return objective, doubt
 
 
 @borrowing

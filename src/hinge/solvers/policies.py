@@ -156,6 +156,8 @@ class Policy:
     handled : int
         Variables that the working sets of a turn may have together where these turns are over: those of tiny
         problems are quick, and so they have some more.
+    most : int
+        Working sets that a turn may have in any case: no problem was seen that needs more and gets there.
     further : float
         A part of the variables is solved to this share of the violation of the whole: a decade beyond it. More
         would be lost, because the others move next.
@@ -188,6 +190,7 @@ class Policy:
     turn: int = 6
     turns: int = 4
     handled: int = 20_000
+    most: int = 300
     further: float = 0.1
     settled: float = 0.01
     worthwhile: float = 0.8
@@ -202,7 +205,7 @@ class Policy:
 
     def most_rounds(self, n_variables: int) -> int:
         """Return the most working sets that the last turn of a small problem may have."""
-        return max(self.turn << (self.turns - 1), self.handled // n_variables)
+        return max(self.turn << (self.turns - 1), min(self.handled // n_variables, self.most))
 
 
 #: What a run does unless somebody says otherwise.

@@ -18,6 +18,9 @@ from hinge.kernel.rounding import UNIT
 # Rounding of weights is felt where it may be more than this share of the accuracy wanted.
 FELT = 0.1
 
+# What rounding may leave of a sum, relative to the sum of magnitudes: that of a thousand terms.
+SUM_ERROR = 1e-13
+
 # Rounding errors of many steps cancel: what is left is seldom more than this share of the bound on their sum.
 _LIKELY_DRIFT = 0.01
 
@@ -35,6 +38,17 @@ def restore_sums(problem: DualProblem, beta: Vector, diagonal: Vector) -> None:
         if len(free):
             t = free[np.argmin(diagonal[free % len(diagonal)])]
             beta[t] = min(max(beta[t] + float(total - beta[mine].sum()), problem.lo[t]), problem.hi[t])
+    if not keeps_sums(problem, beta):  # it had no room for that
+        beta[:] = problem.near(beta)
+
+
+def keeps_sums(problem: DualProblem, beta: Vector) -> bool:
+    """Whether β sums to what it must in every group, but for rounding."""
+    members = (beta[problem.group == g] for g in range(problem.n_groups))
+    return all(
+        abs(total - mine.sum()) <= SUM_ERROR * np.abs(mine).sum()
+        for total, mine in zip(problem.sums, members, strict=True)
+    )
 
 
 @dataclass(eq=False)
@@ -172,6 +186,11 @@ class State:
         error = value_error(np.float32 if is_single else np.float64)
         self.drift += error * length * float(np.sqrt(self.gram.magnitude))
 
+    @property
+    def probable_drift(self) -> float:
+        """What rounding has probably left in the residual."""
+        return _LIKELY_DRIFT * self.drift
+
     def is_lost(self, violation: float) -> bool:
         """Whether the violation has sunk into what rounding has probably done, or is bound to do, to the residual.
 
@@ -181,7 +200,7 @@ class State:
         sizes = self.gram.lengths
         moved = float((np.abs(self.problem.coefficients(self.beta)) * sizes).max(initial=0.0))
         largest = float(sizes.max(initial=0.0))
-        doubt = max(_LIKELY_DRIFT * self.drift, UNIT * moved * largest)
+        doubt = max(self.probable_drift, UNIT * moved * largest)
         if violation >= doubt or not doubt < np.inf:
             return violation < doubt
         errors = np.tile(doubt / largest * sizes, self.problem.n_variables // self.problem.n_samples)

@@ -299,6 +299,7 @@ def _solve(kernel: Any, point: Point, room: Room, size: int) -> bool:
         for k in range(size):
             level = levels[group[members[k]]] if n_groups > 0 else 0.0
             remainder[k] -= _dot(matrix[k], part, size) + level
+    _close_sums(point, room, size)
     return True
 
 
@@ -377,6 +378,24 @@ def _keep_sums(point: Point, room: Room, size: int) -> None:
     _add_up(members, group, part, size, sums, counts)
     for k in range(size):
         part[k] -= sums[group[members[k]]] / counts[group[members[k]]]
+
+
+@borrowing
+def _close_sums(point: Point, room: Room, size: int) -> None:
+    """Give what the sums of ``direction`` are not zero by to the member of each group that is smallest.
+
+    Where its parts cancel, each of them is as large as what rounding takes from their sum.
+    """
+    group, members, direction, scale = point.group, room.members, room.lines[_DIRECTION], room.lines[_SCALE]
+    for g in range(point.n_groups):
+        total, chosen = 0.0, -1
+        for k in range(size):
+            if group[members[k]] == g:
+                total += direction[k]
+                if chosen < 0 or scale[k] > scale[chosen]:
+                    chosen = k
+        if chosen >= 0:
+            direction[chosen] -= total
 
 
 @borrowing

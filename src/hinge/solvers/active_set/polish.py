@@ -124,7 +124,7 @@ class _Point:
     @property
     def is_rough(self) -> bool:
         """Whether double precision is not enough to tell the residual of this point."""
-        rounding = self.gram.rounding(self.problem.coefficients(self.beta))
+        rounding = self.gram.rounding(self.problem.coefficients(np.abs(self.beta)))
         return float(rounding.max()) > float(self.error.max())
 
     def free(self) -> Index:

@@ -68,12 +68,8 @@ def solve_block(
         inner_tol = max(sharper(tol), further * violation)
         if len(chosen) == state.problem.n_variables and run.settings.gap_tol is None:
             inner_tol = tol  # nothing is outside the working set
-        beta, steps = _solve_inner(state, chosen, inner_tol, run)
-        before, residual, drift = state.beta[chosen], state.residual.copy(), state.drift
-        change = state.move(chosen, beta) + stretch(state)
-        if not np.isfinite(change) or (change > 0 and not is_unbounded(state.problem)):
-            # Rounding of many steps: fewer of them may do better.
-            state.beta[chosen], state.residual[:], state.drift, change = before, residual, drift, 0.0
+        steps, change, is_taken_back = _move_set(state, chosen, inner_tol, run)
+        if is_taken_back:  # rounding of many steps: fewer of them may do better
             single = 0.5 / len(chosen)
             run.effort.burst = single if stuck else max(0.25 * run.effort.burst, _LEAST_BURST)
         rounds += 1
@@ -81,6 +77,40 @@ def solve_block(
         stuck = stuck + 1 if change >= 0 else 0  # steps and residual disagree: rounding rules
         if stuck >= policy.patience or state.is_lost(violation):
             raise Stop(Status.STALLED)
+
+
+def solve_by_size(state: State, tol: float, run: Run) -> None:
+    """Solve for the smallest samples, then for these and somewhat larger ones, up to all but the largest.
+
+    The residuals of huge samples hide what others violate: they are the worst violators, and move by so little
+    that nothing is gained. A sample is small beside another by its k(x, x).
+    """
+    sizes = np.abs(state.gram.diagonal)
+    order = np.argsort(sizes, kind="stable")
+    sizes, last = sizes[order], 0
+    while True:
+        with np.errstate(over="ignore"):
+            last = int(np.searchsorted(sizes, run.policy.proximal.huge * sizes[last], side="right"))
+        if last == len(sizes):
+            return
+        chosen = state.variables_of(np.sort(order[:last]))
+        run.check(state, state.violation())
+        steps, change, _ = _move_set(state, chosen, tol, run)
+        run.count(steps, change)
+
+
+def _move_set(state: State, chosen: Index, tol: float, run: Run) -> tuple[int, float, bool]:
+    """Solve for the variables ``chosen``, unless rounding makes that worse.
+
+    Returns the number of steps, the objective's change, and whether that was taken back.
+    """
+    beta, steps = _solve_inner(state, chosen, tol, run)
+    before, residual, drift = state.beta[chosen], state.residual.copy(), state.drift
+    change = state.move(chosen, beta) + stretch(state)
+    if np.isfinite(change) and (change <= 0 or is_unbounded(state.problem)):
+        return steps, change, False
+    state.beta[chosen], state.residual[:], state.drift = before, residual, drift
+    return steps, 0.0, True
 
 
 def _solve_inner(state: State, chosen: Index, tol: float, run: Run) -> tuple[Vector, int]:
@@ -138,7 +168,8 @@ def _move_together(
     is_settled = free_set.settle(tol, left / (1e-9 * NS_PER_CHANGE), most_changes)
     free_set.restore_sums()
     effort.credit -= 1e-9 * NS_PER_CHANGE * free_set.work
-    fall = 0.5 * np.dot(free_set.beta - beta, residual + free_set.residual)
+    with np.errstate(over="ignore", invalid="ignore"):
+        fall = 0.5 * np.dot(free_set.beta - beta, residual + free_set.residual)
     if not fall > 0:  # rounding rules, or numbers overflow on the way
         return False, free_set.n_changes
     beta[:], residual[:] = free_set.beta, free_set.residual

@@ -11,8 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from hinge.report import Status
-from hinge.solvers.block.block import solve_block
-from hinge.solvers.guard import Guard
+from hinge.solvers.block.block import solve_block, solve_by_size
+from hinge.solvers.exactness import refresh
+from hinge.solvers.guard import Guard, may_be_above
 from hinge.solvers.hard_margin import is_unbounded
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.state import State
@@ -41,15 +42,16 @@ def solve_one_set(state: State, tol: float, run: Run) -> None:
                 guard.lead(state)
             raise
         violation = state.violation()
-        if violation <= tol or run.gap_is_reached(state):
+        if _is_done(state, tol, guard) or run.gap_is_reached(state):
             return
         if rounds == run.policy.turn:
             twin = _with_weights(state)
             guard.note(state, start)
         run.effort.is_alone = not guard.lead(state)
+        solve_by_size(state, tol, run)
         if twin is not None:
             _advance(state, twin, tol, run)
-            if state.violation() <= tol:
+            if _is_done(state, tol, guard):
                 return
             guard.lead(state)
         now = run.objective = guard.least
@@ -60,6 +62,13 @@ def solve_one_set(state: State, tol: float, run: Run) -> None:
             break
         rounds *= 2
     raise Stop(Status.STALLED)
+
+
+def _is_done(state: State, tol: float, guard: Guard) -> bool:
+    """Whether the violation is at most ``tol``, looked at again where rounding may hide that steps led astray."""
+    if state.violation() <= tol and may_be_above(state, guard.least):
+        refresh(state, tol)
+    return state.violation() <= tol
 
 
 def _take_turn(state: State, tol: float, run: Run, rounds: int) -> bool:

@@ -35,12 +35,10 @@ from hinge.kernel.rounding import UNIT
 from hinge.runtime.jit import compiled
 from hinge.solvers.policies import Proximal
 from hinge.solvers.run import Run
-from hinge.solvers.state import FELT, State
+from hinge.solvers.state import FELT, SUM_ERROR, State, keeps_sums
 
-# Passes over all variables in which the shift that their sum needs must be found, and what may be left of a sum,
-# relative to the sum of magnitudes: the rounding of a thousand terms.
+# Passes over all variables in which the shift that their sum needs must be found.
 _MOST_PASSES = 8
-_SUM_ERROR = 1e-13
 
 # Weights and variables fit where what is left is the effect of some units in the last place of all variables.
 _ULPS = 8.0
@@ -62,9 +60,10 @@ def proximal_steps(state: State, tol: float, run: Run) -> None:
     for _ in range(policy.steps):
         if state.violation() <= tol or (problem.ridge is None and run.gap_is_reached(state)):
             return  # with a ridge there is hardly a way on which to look at the gap: that is done where it ends
-        step = _Step(state, problem, rate, policy)
-        with suppress(LinAlgError), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            step.solve(policy.share * tol, state, run)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            step = _Step(state, problem, rate, policy)
+            with suppress(LinAlgError):
+                step.solve(policy.share * tol, state, run)
         if not np.isfinite(step.beta).all():
             return
         before = state.beta.copy(), state.residual.copy()
@@ -119,9 +118,11 @@ class _Step:
 
     def __init__(self, state: State, problem: DualProblem, rate: Vector, policy: Proximal) -> None:
         self.problem, self.gram, self.policy = problem, state.gram, policy
-        self._nearness, self.rate = 1 / rate, rate
-        if problem.ridge is not None:
-            self.rate = 1 / (self._nearness + problem.ridge)
+        # A rate whose inverse is none, or that is nought, is that of a variable that does not move.
+        moves = rate >= np.finfo(np.float64).tiny
+        self._nearness = np.where(moves, 1 / rate, 0.0)
+        self.rate = rate if problem.ridge is None else 1 / (self._nearness + problem.ridge)
+        self.rate = np.where(moves, self.rate, 0.0)
         self.origin = state.beta.copy()
         self.weights = np.zeros(self.gram.weights.n_features)
         self.n_newton = 0
@@ -151,9 +152,7 @@ class _Step:
                 t = inside[np.argmax(self.rate[inside])]
                 lack = float(target - beta[members].sum())
                 beta[t] = min(max(beta[t] + lack, problem.lo[t]), problem.hi[t])
-            if abs(target - beta[members].sum()) > _SUM_ERROR * float(np.abs(beta[members]).sum()):
-                return problem.near(beta)
-        return beta
+        return beta if keeps_sums(problem, beta) else problem.near(beta)
 
     def solve(self, accuracy: float, state: State, run: Run) -> None:
         """Take Newton steps until weights and variables fit, or as far as they lead."""
@@ -260,7 +259,7 @@ def near_shift(goal: Vector, lo: Vector, hi: Vector, rate: Vector, target: float
             size += abs(clipped)
             slope += rate[t] if clipped == value else 0.0
         excess = total - target
-        if abs(excess) <= _SUM_ERROR * size:
+        if abs(excess) <= SUM_ERROR * size:
             return shift
         if excess > 0:
             low = shift

@@ -1,0 +1,47 @@
+"""Before convergence is declared, what rounding may have left in a residual is looked for where it may matter."""
+
+import numpy as np
+import pytest
+
+from hinge import Gram, Kernel
+from hinge.dual.formulations import c_svc
+from hinge.solvers.exactness import refresh
+from hinge.solvers.state import State
+
+TOL = 1e-3
+
+
+def wrong_state(drift, precision="double"):
+    """Nobody is a support vector; the residual says that nobody should be, and may be wrong by ``drift``."""
+    gram = Gram(np.array([[1.0], [2.0], [3.0]]), Kernel("rbf"), precision=precision)
+    problem = c_svc([1, -1, 1], C=1.0, fit_intercept=False)
+    state = State(problem, gram, np.zeros(3), problem.v.copy())
+    state.note_reference(np.zeros(3))
+    state.residual -= np.array([500.0, -500.0, 400.0])
+    state.drift = drift
+    return state
+
+
+def test_what_steps_left_in_a_residual_is_found_without_support_vectors():
+    state = wrong_state(drift=1000.0)
+    refresh(state, TOL)
+    np.testing.assert_array_equal(state.residual, state.problem.v)
+    assert state.violation() == 1.0
+
+
+@pytest.mark.parametrize(("drift", "is_found"), [(1e3, False), (1e6, True)])
+def test_of_single_precision_what_is_probable_is_looked_for(drift, is_found):
+    """Errors of many steps cancel: a hundredth of the bound on their sum is hardly ever left."""
+    state = wrong_state(drift, "single")
+    refresh(state, TOL)
+    assert (state.violation() == 1.0) == is_found
+
+
+def test_an_error_is_remembered_where_the_residual_was_out_of_reach():
+    """Nothing is computed the first time; the error comes into reach when the samples do."""
+    state = wrong_state(drift=150.0)
+    refresh(state, TOL)
+    assert state.violation() == 0.0
+    state.residual += np.array([400.0, -400.0, 300.0])
+    refresh(state, TOL)
+    np.testing.assert_array_equal(state.residual, state.problem.v)
