@@ -94,3 +94,14 @@ def test_the_rounding_of_an_ordinary_fit_is_far_below_its_tolerance():
         report = SVC(kernel=kernel, C=10.0).fit(suited(kernel, X), y).report_
         assert report.converged
         assert 0 <= report.rounding < 1e-8
+
+
+def test_what_partial_sums_lose_is_part_of_a_change():
+    """Two large variables of a sample leave it, a tiny one stays: 1e-17 more or less is a lot to a huge sample."""
+    problem = epsilon_svr([0.0, 0.0], C=1.0, epsilon=0.0)
+    gram = Gram(np.diag([2.0**50, 1.0]), Kernel("precomputed"))
+    size, tiny = 0.3667043322576801, 2.0**-51 + 2.0**-60
+    before, after = np.array([size, 0.0, -size, 0.0]), np.array([0.0, 0.0, -tiny, 0.0])
+    former = residuals.Reference(before, problem.v.copy(), np.zeros(2), np.ones(2, dtype=bool))
+    found, bound = residuals.residual_since(former, problem, gram, after, np.arange(2), 1e-3)
+    assert abs(found[0, 0] - (0.5 + 2.0**-10)) <= bound[0] < 1e-9
