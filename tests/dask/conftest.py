@@ -10,7 +10,7 @@ from workers import until
 
 def quiet_cluster(n_workers):
     return LocalCluster(
-        n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=40
+        n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=False
     )
 
 

@@ -41,6 +41,7 @@ def impatient(monkeypatch):
     monkeypatch.setattr(shards.Patience, "__init__", lambda self: None)
     monkeypatch.setattr(shards.Patience, "for_workers", 3.0, raising=False)
     monkeypatch.setattr(shards.Patience, "between_looks", 0.0, raising=False)
+    monkeypatch.setattr(shards.Patience, "for_farewells", 1.0, raising=False)
 
 
 @pytest.mark.parametrize("everybody", [False, True])
@@ -75,7 +76,7 @@ def test_a_worker_that_joins_takes_part(client, answer, impatient):
 def lonely():
     """A cluster of one worker, to be destroyed."""
     with (
-        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None, silence_logs=40) as cluster,
+        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0", silence_logs=False) as cluster,
         Client(cluster) as client,
     ):
         yield client
@@ -93,7 +94,7 @@ def test_without_workers_it_waits_and_says_so_and_ends(lonely, impatient, caplog
 
 
 def test_a_scheduler_that_goes_away_ends_the_fit(impatient):
-    cluster = LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None, silence_logs=50)
+    cluster = LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0", silence_logs=False)
     client = Client(cluster, timeout=3)
     fit = in_background(lambda: DaskSVC(client=client, callback=lambda progress: cluster.close()).fit(X, Y))
     with pytest.raises(OSError, match=r"scheduler|no worker"):

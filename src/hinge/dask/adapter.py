@@ -170,7 +170,8 @@ class Cluster:
         }
         try:
             answer = await self._send(address, message)
-        except (TimeoutError, OSError, KeyError) as error:  # KeyError: another worker at the same address
+        except (OSError, TimeoutError, KeyError, RuntimeError) as error:
+            # KeyError: another worker has that address now; RuntimeError: the connections are closed.
             return WorkerLostError(f"worker {address} is gone: {error!r}")
         if answer["status"] == "OK":
             return answer["result"]

@@ -66,7 +66,7 @@ class Checkpoint:
         if not os.path.exists(self._path):
             return None
         try:
-            with np.load(self._path, allow_pickle=False) as file:
+            with open(self._path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
                 found = {name: file[name] for name in file.files}
             is_same = _label(self._course) == (int(found["n"]), int(found["machines"]), found["labels"].tolist())
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:

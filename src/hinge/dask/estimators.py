@@ -39,7 +39,7 @@ class DaskSVC(OnCluster, SVC):  # type: ignore[misc]
     >>> from sklearn.datasets import make_moons
     >>> X, y = make_moons(400, noise=0.2, random_state=0)
     >>> X, y = da.from_array(X, chunks=(100, 2)), da.from_array(y, chunks=100)
-    >>> with Client(processes=False, n_workers=1, dashboard_address=None) as client:
+    >>> with Client(processes=False, n_workers=1, dashboard_address=":0") as client:
     ...     machine = DaskSVC(client=client).fit(X, y)
     ...     labels = machine.predict(X).compute()
     >>> machine.report_.converged, labels.shape, type(machine.to_local()).__name__

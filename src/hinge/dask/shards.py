@@ -11,6 +11,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,10 +38,13 @@ class Patience:
         Seconds that a fit waits for a worker, when there is none; then it ends with an error.
     between_looks : float
         Seconds between two looks at whether workers have joined.
+    for_farewells : float
+        Seconds that workers have to give up their shards in the end.
     """
 
     for_workers: float = 60.0
     between_looks: float = 2.0
+    for_farewells: float = 1.0
 
 
 class Source:
@@ -167,7 +171,10 @@ class DaskShards:
     def close(self) -> None:
         """Leave nothing on the cluster."""
         if self._cluster.is_connected:
-            self._cluster.call("close", dict.fromkeys(self._cluster.hosts, ()), lambda: False)
+            deadline = time.monotonic() + self._patience.for_farewells
+            with suppress(Cancelled):
+                hosts = dict.fromkeys(self._cluster.hosts, ())
+                self._cluster.call("close", hosts, lambda: time.monotonic() > deadline)
         self._cluster.close()
 
     # ------------------------------------------------------------------ homes

@@ -50,6 +50,8 @@ class Layout:
         Bytes of it that may stay in memory before they are let go.
     page_bytes : int
         Bytes around an address that the system may map when one of them is read: a large page.
+    last_seconds : float
+        How long a fit that was stopped waits for its support vectors, where shards have them.
     read_rows : int
         Rows converted at once while data is read, so that no second full copy ever exists.
     """
@@ -70,6 +72,7 @@ class Layout:
     window_bytes: int = 1 << 20
     resident_bytes: int = 1 << 22
     page_bytes: int = 1 << 21
+    last_seconds: float = 5.0
     read_rows: int = 4096
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -154,7 +155,10 @@ class ShardedRows:
         if (rows := self.shards.rows(places)) is not None:
             return rows
         own = Own(self.shards.sizes, places)
-        parts = self.shards.ask("fetch", (), own.arguments(), requested)
+        begun = time.monotonic()  # a fit that was stopped still wants its support vectors
+        parts = self.shards.ask(
+            "fetch", (), own.arguments(), lambda: requested() and time.monotonic() > begun + LAYOUT.last_seconds
+        )
         if not len(places):
             empty = np.empty((0, self.shape[1]), self.dtype)
             return sp.csr_array(empty) if self.shards.is_sparse else empty

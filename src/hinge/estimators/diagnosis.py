@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from hinge.arrays import Vector
 from hinge.data.pages import is_mapped, reduced
+from hinge.data.sharded import ShardedRows
 from hinge.data.structure import compact
 from hinge.report import Report, Status
 
@@ -37,7 +38,8 @@ def convergence_message(report: Report, tol: float, X: Any, names: Any, is_gram:
         f"Solver terminated early ({report.status} after {report.iterations} steps and {report.seconds:.3g} s): "
         f"the violation reached is {reached}, the tolerance is {tol:g}. To go on, {_REMEDIES[report.status]}."
     )
-    cause = "" if is_gram or report.status is Status.INFEASIBLE else _cause(X, names)
+    is_known = not (is_gram or isinstance(X, ShardedRows) or report.status is Status.INFEASIBLE)
+    cause = _cause(X, names) if is_known else ""
     return f"{text} {cause}".rstrip()
 
 

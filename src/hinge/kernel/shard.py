@@ -104,13 +104,6 @@ class Shard:
         with np.errstate(over="ignore", invalid="ignore"):
             return np.add.reduce(dense, axis=0, dtype=np.float64)
 
-    def column_squares(self, center: Vector, index: Index) -> Vector:
-        """Sum up the squared distance of every feature from its centre."""
-        rows = self._chosen(index)
-        dense = rows.toarray() if sp.issparse(rows) else rows
-        with np.errstate(over="ignore", invalid="ignore"):
-            return ((dense - center) ** 2).sum(axis=0)
-
     def extremes(self, index: Index) -> tuple[float, float, int]:
         """Return the smallest and the largest stored value, and how many there are."""
         return extremes(self._chosen(index))
