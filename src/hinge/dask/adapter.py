@@ -88,7 +88,7 @@ class Cluster:
         """Call a function on every worker at once; return its answers, or exceptions, by address."""
         addresses = self.workers()
         futures = [self.place(function, worker=address, is_strict=True) for address in addresses]
-        return dict(zip(addresses, self.wait_for(futures, cancelled), strict=True))
+        return dict(zip(addresses, self.wait_for(futures, cancelled, addresses), strict=True))
 
     def start_hosts(self, kind: type[Any], addresses: Sequence[str], cancelled: Callable[[], bool]) -> list[str]:
         """Start an actor of a class on each of these workers; return those where that went well."""
@@ -99,7 +99,7 @@ class Cluster:
             )
             for address in addresses
         })  # fmt: skip
-        outcomes = self.wait_for([self._hosts[address] for address in addresses], cancelled)
+        outcomes = self.wait_for([self._hosts[address] for address in addresses], cancelled, addresses)
         started = []
         for address, outcome in zip(addresses, outcomes, strict=True):
             if not isinstance(outcome, BaseException):
@@ -204,8 +204,10 @@ class Cluster:
         key = f"{self.token}-place-{secrets.token_hex(4)}"
         return self.client.submit(function, *arguments, key=key, pure=False, **where)
 
-    def wait_for(self, futures: Sequence[Any], cancelled: Callable[[], bool]) -> list[Any]:
-        """Return what tasks returned, or their exceptions."""
+    def wait_for(
+        self, futures: Sequence[Any], cancelled: Callable[[], bool], addresses: Sequence[str] | None = None
+    ) -> list[Any]:
+        """Return what tasks returned, or their exceptions; ``addresses``: the one worker that may run each."""
         from distributed import TimeoutError as Late
         from distributed import wait
 
@@ -214,6 +216,10 @@ class Cluster:
             with suppress(Late, TimeoutError):
                 wait(left, timeout=10 * _LOOK)
             left = [future for future in left if not future.done()]
+            if left and addresses is not None:  # what only a worker may do that is gone, nobody will ever do
+                there, homes = set(self.workers()), dict(zip(futures, addresses, strict=True))
+                self.client.cancel(gone := [future for future in left if homes[future] not in there])
+                left = [future for future in left if future not in gone]
             if left and cancelled():
                 self.client.cancel(left)
                 raise Cancelled
