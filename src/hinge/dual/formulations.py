@@ -56,10 +56,11 @@ def c_svc(
     """
     y = _labels(y)
     costs, ridge = _bounds_and_ridge(_costs(C, weights, len(y)), squared)
+    is_positive = y > 0
     return DualProblem(
         v=y,
-        lo=np.where(y > 0, 0.0, -costs),
-        hi=np.where(y > 0, costs, 0.0),
+        lo=np.where(is_positive, 0.0, -costs),
+        hi=np.where(is_positive, costs, 0.0),
         group=np.zeros(len(y), np.int8),
         sums=np.zeros(1 if fit_intercept else 0),
         n_samples=len(y),
@@ -88,7 +89,10 @@ def nu_svc(y: Any, nu: float = 0.5, weights: Any = None) -> DualProblem:
     y = _labels(y)
     w = _weights(weights, len(y))
     _check_nu(nu)
-    positive, negative = float(w[y > 0].sum()), float(w[y < 0].sum())
+    is_positive = y > 0
+    is_negative = ~is_positive
+    of_positive, of_negative = w[is_positive], w[is_negative]
+    positive, negative = float(of_positive.sum()), float(of_negative.sum())
     mass = nu * (positive + negative) / 2
     if mass > min(positive, negative) * (1 + 1e-12):
         limit = 2 * min(positive, negative) / (positive + negative)
@@ -98,13 +102,13 @@ def nu_svc(y: Any, nu: float = 0.5, weights: Any = None) -> DualProblem:
         )
     mass = min(mass, positive, negative)
     start = np.zeros(len(y))
-    start[y > 0] = _fill(w[y > 0], mass)
-    start[y < 0] = -_fill(w[y < 0], mass)
+    start[is_positive] = _fill(of_positive, mass)
+    start[is_negative] = -_fill(of_negative, mass)
     return DualProblem(
         v=np.zeros(len(y)),
-        lo=np.where(y > 0, 0.0, -w),
-        hi=np.where(y > 0, w, 0.0),
-        group=(y < 0).astype(np.int8),
+        lo=np.where(is_positive, 0.0, -w),
+        hi=np.where(is_positive, w, 0.0),
+        group=is_negative.view(np.int8),
         sums=np.array([mass, -mass]),
         n_samples=len(y),
         start=start,
@@ -264,12 +268,14 @@ def nu_svr(y: Any, C: float = 1.0, nu: float = 0.5, weights: Any = None) -> Dual
 
 def _fill(room: Vector, mass: float) -> Vector:
     """Fill the variables in order until ``mass`` is spent, as LIBSVM starts its ν formulations."""
-    filled = np.full(len(room), mass)
-    filled[1:] -= np.cumsum(room[:-1])
-    filled = np.minimum(np.maximum(filled, 0.0), room)
-    dust = 8 * _EPS * mass  # the rounding of the sum must not leave a variable inside its box
-    filled = np.where(room - filled <= dust, room, filled)
-    return np.where(filled <= dust, 0.0, filled)
+    spent, filled = np.cumsum(room), np.zeros(len(room))
+    last = int(np.searchsorted(spent, mass))  # the variable that takes the rest
+    filled[:last] = room[:last]
+    if last < len(room):
+        rest = mass - float(spent[last - 1]) if last else mass
+        dust = 8 * _EPS * mass  # the rounding of the sum must not leave a variable inside its box
+        filled[last] = room[last] if room[last] - rest <= dust else rest if rest > dust else 0.0
+    return filled
 
 
 def _labels(y: Any) -> Vector:
@@ -295,9 +301,10 @@ def _weights(weights: Any, n: int) -> Vector:
     w = np.asarray(weights, dtype=np.float64)
     if w.shape != (n,):
         raise ValueError(f"weights must have one value per sample: expected shape ({n},), got {w.shape}")
-    if not (n == 0 or 0 <= w.min() <= w.max() < np.inf):  # NaN fails too
+    least, most = (w.min(), w.max()) if n else (0.0, 0.0)
+    if not 0 <= least <= most < np.inf:  # NaN fails too
         raise ValueError("weights must be finite and not negative")
-    if not w.any():
+    if not most > 0:
         raise ValueError("all weights are zero: at least one sample must count")
     return w
 

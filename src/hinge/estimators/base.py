@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Hidden, Interval, Options, StrOptions
 from sklearn.utils.validation import (
     _check_feature_names,
@@ -90,7 +89,6 @@ class KernelMachine(StandIn, KernelExchange, Certified, Trainable):
 
     # ------------------------------------------------------------------ fitting
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on the samples X with the targets y.
 

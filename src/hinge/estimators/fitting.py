@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import cache
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
@@ -34,7 +36,9 @@ from hinge.training.trainer import Sharing, Trainer
 
 try:  # scikit-learn 1.9 and later
     from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback._callback_support import callback_management_context
 except ImportError:  # pragma: no cover
+    callback_management_context = nullcontext
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands in where scikit-learn has no callbacks yet."""
@@ -118,7 +122,7 @@ class Trainable(Linked, CallbackSupportMixin, BaseEstimator):  # type: ignore[mi
     # ------------------------------------------------------------------ fitting
 
     def _validate_params(self) -> None:
-        """Check the parameters, as scikit-learn's decorator of `fit` asks: those that passed once do so again.
+        """Check the parameters, as scikit-learn's tools ask, too: those that passed once do so again.
 
         Whether a number, a string or None is allowed depends on its type and value alone. Everything else is
         looked at every time.
@@ -137,6 +141,19 @@ class Trainable(Linked, CallbackSupportMixin, BaseEstimator):  # type: ignore[mi
             _passed.add(key)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Check the parameters and fit.
+
+        This is what scikit-learn's decorator of `fit` does. Setting up its contexts for fits that have no callback
+        takes as long as all of our checks.
+        """
+        if not get_config()["skip_parameter_validation"]:
+            self._validate_params()
+        if not hasattr(self, "_skl_callbacks"):
+            return self._fit_to(X, y, sample_weight)
+        with callback_management_context(self):
+            return self._fit_to(X, y, sample_weight)
+
+    def _fit_to(self, X: Any, y: Any, sample_weight: Any) -> Self:
         """Fit to samples, whatever was before."""
 
         def begin(twin: Self) -> tuple[Course, Run]:

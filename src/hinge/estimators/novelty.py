@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import OutlierMixin, _fit_context
+from sklearn.base import OutlierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
@@ -33,7 +33,6 @@ class NoveltyDetector(OutlierMixin, CertifiedLabels, KernelMachine):  # type: ig
 
     _calibration: ClassVar[str] = "density_marks_"
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the region of the samples X.
 

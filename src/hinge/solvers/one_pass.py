@@ -26,16 +26,19 @@ from hinge.solvers.active_set.direct import AIM, HIDDEN, Room, clipped, settle
 from hinge.solvers.hard_margin import is_unbounded
 from hinge.solvers.pairs.loop import take_steps
 from hinge.solvers.pairs.rules import SECOND_ORDER, Search
-from hinge.solvers.pairs.step import CONVERGED, STEP_LIMIT, Point, Rows
+from hinge.solvers.pairs.step import UNBOUNDED, Point, Rows
 from hinge.solvers.run import Run
 
-# Pair steps per variable before the free variables are moved together, and how sharply they settle by themselves.
-_BURST = 5
+# Pair steps per variable before the free variables are moved together for the first time, and in all turns; how
+# sharply pair steps settle by themselves.
+_BURST, _MOST_STEPS = 1, 15
 _PAIR_TOL = 1e-3
 
-# Turns of pair steps and direct solves; directions in each, and how many of them may be in vain.
-_TURNS = 3
-_MOST_ROUNDS = 30
+# Multiply-adds that a pair step takes for each variable.
+_WORK_OF_STEP = 12.0
+
+# Turns of pair steps and direct solves; how many directions of a turn may be in vain.
+_TURNS = 20
 _PATIENCE = 2
 
 # Lines of `Space.lines`: diagonal, size and error of each sample; bounds of the residual of each variable.
@@ -299,13 +302,20 @@ def _one_pass(kernel: Any, v: Any, sums: Any, point: Point, bars: Bars, space: S
     is_finite = _find_residual(kernel, v, beta, residual, error)
     _find_error(beta, bars, n, error)
     first, doubt_of_first = _objective(v, beta, residual, error, n)
+    n_variables, n_steps = beta.shape[0], 0
+    burst = _BURST * n_variables
     for turn in range(_TURNS if is_finite else 0):
         figures[ROUNDING] = np.inf  # until this turn's point is looked at
-        outcome = take_steps(point, rows, space.search, SECOND_ORDER, None, pair_tol, _BURST * beta.shape[0] + 1)
-        if outcome.code != CONVERGED and outcome.code != STEP_LIMIT:
+        most = min(burst, _MOST_STEPS * n_variables - n_steps) + 1
+        outcome = take_steps(point, rows, space.search, SECOND_ORDER, None, pair_tol, most)
+        if outcome.code == UNBOUNDED:
             return False
+        n_steps += outcome.steps
         aim = AIM * (1.0 + _largest(residual))
-        _, n_rounds = settle(kernel, point, space.room, aim, _PATIENCE, _MOST_ROUNDS)
+        spent = _WORK_OF_STEP * n_steps * n_variables
+        n_rounds, work = settle(kernel, point, space.room, aim, _PATIENCE, spent)
+        if work > spent:  # each is to have its share of the time
+            burst += n_variables
         figures[ITERATIONS] += outcome.steps + n_rounds
         figures[TURNS] = turn + 1
         _restore_sums(sums, diagonal, point)
@@ -316,6 +326,8 @@ def _one_pass(kernel: Any, v: Any, sums: Any, point: Point, bars: Bars, space: S
         is_sharp = violation <= aim or (violation <= rounding and violation <= HIDDEN * aim)
         if is_sharp and violation <= tol and rounding <= NEGLIGIBLE * tol:
             return bool(np.isfinite(figures[OBJECTIVE]))
+        if n_steps >= _MOST_STEPS * n_variables or (turn > 1 and outcome.steps == 0):
+            break
     objective, doubt = _objective(v, beta, residual, error, n)
     if not objective + doubt <= first - doubt_of_first:  # rounding may hide that it is above its start
         figures[ROUNDING] = np.inf

@@ -5,8 +5,9 @@ With the others held at their bounds the optimum of the free variables F is the 
     K_FF δ + μ_g = r_F    and in every group    Σ δ = 0.
 
 Step to that point, or to the first bound on the way, which then holds its variable; where all of F fits, free the
-variables at bounds that still violate; repeat. Every step factorises K_FF anew, which keeps rounding out and is
-quick for a few hundred variables: `hinge.solvers.active_set.free_set` is for more of them, and for many changes.
+variables at bounds that still violate; repeat. The Cholesky factor of K_FF follows F, a column at a time.
+What rounding makes of it does not last: a direction that reaches its end is refined with K itself. For more than a
+few hundred variables there is `hinge.solvers.active_set.free_set`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from hinge.dual.optimality import N_FOUND, levels_between, survey, violation_bet
 from hinge.runtime.jit import borrowing, inlined
 from hinge.solvers.pairs.step import Point
 
-# A factorisation of this many free variables takes a few milliseconds.
+# A factor of this many free variables takes a millisecond or two.
 MOST_FREE = 400
 
 # The violation aimed at, relative to the size of the residuals.
@@ -39,12 +40,15 @@ HIDDEN = 100.0
 # Corrections of this share of a direction, and steps of this share of β, are rounding.
 _ROUNDING = 1e-15
 
+# A part of an unrefined direction that is smaller than this share of the largest may have the wrong sign.
+_DOUBTFUL = 1e-6
+
 
 # Lines of `Room.lines`: of each variable, each sample, each member.
 _BEST_BETA, _BEST_RESIDUAL, _WRONG, _IMAGE, _DIRECTION, _REMAINDER, _PART, _SCALE, _N_LINES = range(9)
 
 # Lines of `Room.groups`, after those of `survey`; from the last on, what the groups' multipliers do to the sums.
-_LEVELS, _SUMS, _COUNTS, _SCHUR = range(N_FOUND, N_FOUND + 4)
+_LEVELS, _TOTALS, _SUMS, _COUNTS, _SCHUR = range(N_FOUND, N_FOUND + 5)
 
 
 class Room(NamedTuple):
@@ -58,8 +62,8 @@ class Room(NamedTuple):
         The variables that move.
     lines : float64 array of shape (_N_LINES, n_variables)
         Vectors.
-    matrix, factor : float64 arrays
-        Kernel values of the members, and their Cholesky factor.
+    factor : float64 array
+        R of the kernel values of the members, RᵀR, each measured by its own size; its upper half counts.
     pulls : float64 array
         How the members answer to the multiplier of each group.
     groups : float64 array
@@ -68,7 +72,6 @@ class Room(NamedTuple):
 
     members: Any
     lines: Any
-    matrix: Any
     factor: Any
     pulls: Any
     groups: Any
@@ -78,14 +81,14 @@ class Room(NamedTuple):
         """Make room for a problem of this size."""
         most, groups = min(n_variables, MOST_FREE), max(n_groups, 1)
         members, lines = np.empty(n_variables, np.int64), np.empty((_N_LINES, n_variables))
-        matrix, factor, pulls = np.empty((most, most)), np.empty((most, most)), np.empty((groups, most))
-        return cls(members, lines, matrix, factor, pulls, np.empty((_SCHUR + groups, groups)))
+        factor, pulls = np.empty((most, most)), np.empty((groups, most))
+        return cls(members, lines, factor, pulls, np.empty((_SCHUR + groups, groups)))
 
 
 @borrowing
 def settle(
-    kernel: Any, point: Point, room: Room, aim: float, patience: int, most_rounds: int
-) -> tuple[float, int]:
+    kernel: Any, point: Point, room: Room, aim: float, patience: int, most_work: float
+) -> tuple[int, float]:
     """Bring the violation of a feasible point down to ``aim``, or as far as it goes.
 
     Parameters
@@ -100,33 +103,41 @@ def settle(
         The violation that is wanted.
     patience : int
         How many times in a row the violation may not be halved.
-    most_rounds : int
-        Most directions to solve for.
+    most_work : float
+        Multiply-adds after which no direction is begun. On the way to an end every step brings the objective down,
+        so that the point stays where it is then.
 
     Returns
     -------
-    float, int
-        The violation, and the number of directions.
+    int, float
+        The number of directions, and the multiply-adds that they took, roughly.
     """
     beta, residual, n_groups, found = point.beta, point.residual, point.n_groups, room.groups
     best_beta, best_residual = room.lines[_BEST_BETA], room.lines[_BEST_RESIDUAL]
     _copy(beta, best_beta, beta.shape[0])
     _copy(residual, best_residual, beta.shape[0])
     survey(beta, residual, residual, point.lo, point.hi, point.group, found)
-    best, vain, rounds = violation_between(found, n_groups), 0, 0
-    count = _list_free(point, room.members)
-    while rounds < most_rounds and count <= MOST_FREE:
+    best, vain, rounds, work = violation_between(found, n_groups), 0, 0, 0.0
+    count, n_wanted = 0, _list_free(point, room.members)  # so many members are in the factor, and are to be
+    while n_wanted <= MOST_FREE:
+        if work > most_work:
+            return rounds, work
         rounds += 1
+        work += _work_of(count, n_wanted, kernel.shape[0])
+        if not _extend(kernel, room, count, n_wanted):
+            break
+        count = n_wanted
         if count > 0 and not _solve(kernel, point, room, count):
             break
-        _drop_dust(room.lines[_DIRECTION], count, beta)
         n_blocked = _drop_blocked(room, count, point)
         if n_blocked > 0:
             count -= n_blocked
+            n_wanted = count
             if count > 0:
                 continue
         elif count > 0:
-            count, is_there = _step(kernel, room, count, point)
+            count, is_there = _step(room, count, point, kernel.shape[0])
+            n_wanted = count
             if not is_there:
                 continue
         if not _is_finite(residual):  # comparisons with what is no number would find no violation
@@ -141,11 +152,17 @@ def settle(
         if not violation > aim or vain > patience:
             break
         levels_between(found, found[_LEVELS])
-        count = _list_free(point, room.members)
-        count = _list_violators(room, count, violation, point)
+        count = _keep_free(room, count, point)
+        n_wanted = _list_violators(room, count, violation, point)
     _copy(best_beta, beta, beta.shape[0])
     _copy(best_residual, residual, beta.shape[0])
-    return best, rounds
+    return rounds, work
+
+
+@inlined
+def _work_of(first: int, size: int, n: int) -> float:
+    """Guess the multiply-adds of a direction of so many members, of which ``first`` are in the factor already."""
+    return (size - first) * 0.25 * size * size + size * (4.0 * size + 2.0 * n)
 
 
 @inlined
@@ -221,44 +238,62 @@ def _drop_dust(direction: Any, count: int, beta: Any) -> None:
 @borrowing
 def _drop_blocked(room: Room, count: int, point: Point) -> int:
     """Drop the members at a bound that would leave their box; return how many those are."""
-    beta, members, direction, kept = point.beta, room.members, room.lines[_DIRECTION], 0
-    for k in range(count):
+    beta, members, direction, kept = point.beta, room.members, room.lines[_DIRECTION], count
+    for k in range(count - 1, -1, -1):
         t = members[k]
         if (direction[k] > 0 and beta[t] >= point.hi[t]) or (direction[k] < 0 and beta[t] <= point.lo[t]):
-            continue
-        members[kept] = t
-        kept += 1
+            _drop(room, k, kept)
+            kept -= 1
     return count - kept
 
 
 @borrowing
-def _step(kernel: Any, room: Room, count: int, point: Point) -> tuple[int, bool]:
+def _keep_free(room: Room, count: int, point: Point) -> int:
+    """Drop the members that have not left their bound; return how many are left."""
+    beta, members, kept = point.beta, room.members, count
+    for k in range(count - 1, -1, -1):
+        t = members[k]
+        if not point.lo[t] < beta[t] < point.hi[t]:
+            _drop(room, k, kept)
+            kept -= 1
+    return kept
+
+
+@borrowing
+def _first_bound(room: Room, count: int, point: Point) -> tuple[float, float]:
+    """Return the share of the direction that leads to the first bound, 1 at most, and that member's part of it."""
+    beta, members, direction = point.beta, room.members, room.lines[_DIRECTION]
+    length, part = 1.0, 0.0
+    for k in range(count):
+        t, d = members[k], direction[k]
+        if d != 0:
+            share = ((point.hi[t] if d > 0 else point.lo[t]) - beta[t]) / d
+            if share < length:
+                length, part = share, d
+    return length, part
+
+
+@borrowing
+def _step(room: Room, count: int, point: Point, n: int) -> tuple[int, bool]:
     """Move along the direction to its end or to the first bound; those at a bound then are members no more.
 
     Returns the number of members, and whether the end was reached.
     """
     beta, lo, hi = point.beta, point.lo, point.hi
     members, direction, image = room.members, room.lines[_DIRECTION], room.lines[_IMAGE]
-    n, length = kernel.shape[0], 1.0
-    for k in range(count):
-        t = members[k]
-        if direction[k] != 0:
-            share = ((hi[t] if direction[k] > 0 else lo[t]) - beta[t]) / direction[k]
-            length = share if share < length else length
-    kept = 0
-    for t in range(n):
-        image[t] = 0.0
-    for k in range(count):
-        t, d, before = members[k], direction[k], beta[members[k]]
+    length, _ = _first_bound(room, count, point)
+    kept = count
+    for k in range(count - 1, -1, -1):
+        t, d = members[k], direction[k]
         bound = hi[t] if d > 0 else lo[t]
-        is_stopped = d != 0 and (bound - before) / d <= length
-        beta[t] = bound if is_stopped else clipped(before + length * d, lo[t], hi[t])
-        _add(image, kernel[t % n], beta[t] - before, n)
-        if not is_stopped:
-            members[kept] = t
-            kept += 1
-    for t in range(beta.shape[0]):
-        point.residual[t] -= image[t % n]
+        is_stopped = d != 0 and (bound - beta[t]) / d <= length
+        beta[t] = bound if is_stopped else clipped(beta[t] + length * d, lo[t], hi[t])
+        if is_stopped:
+            _drop(room, k, kept)
+            kept -= 1
+    for first in range(0, beta.shape[0], n):
+        for t in range(n):
+            point.residual[first + t] -= length * image[t]
     return kept, length == 1.0
 
 
@@ -270,81 +305,118 @@ def _add(target: Any, values: Any, factor: float, size: int) -> None:
 
 @borrowing
 def _solve(kernel: Any, point: Point, room: Room, size: int) -> bool:
-    """Solve for the direction, by a ridged factor and refinement; return whether that went well."""
-    n, n_groups, group, members, matrix = kernel.shape[0], point.n_groups, point.group, room.members, room.matrix
+    """Solve for the direction and its image; return whether that went well.
+
+    Where a bound is on the way, beyond doubt, the factor is sharp enough. An end that is reached is refined.
+    """
+    n, group, members, image = kernel.shape[0], point.group, room.members, room.lines[_IMAGE]
     direction, remainder, part = room.lines[_DIRECTION], room.lines[_REMAINDER], room.lines[_PART]
-    scale, levels = room.lines[_SCALE], room.groups[_LEVELS]
+    levels, totals = room.groups[_LEVELS], room.groups[_TOTALS]
+    for t in range(n):
+        image[t] = 0.0
     for k in range(size):
-        row = members[k] % n
-        for j in range(size):
-            matrix[k, j] = kernel[row, members[j] % n]
         direction[k], remainder[k] = 0.0, point.residual[members[k]]
-    _scale_of(matrix, scale, size)
-    if not _factorise(matrix, scale, room.factor, size):
-        return False
+    for g in range(totals.shape[0]):
+        levels[g], totals[g] = 0.0, 0.0
     _pull(point, room, size)
-    for _ in range(_REFINEMENTS):
+    for attempt in range(_REFINEMENTS):
         _copy(remainder, part, size)
-        _substitute(room.factor, scale, part, size)
+        _substitute(room, part, size)
         _keep_sums(point, room, size)
         largest, change = 0.0, 0.0
         for k in range(size):
             direction[k] += part[k]
             largest = abs(direction[k]) if abs(direction[k]) > largest else largest
             change = abs(part[k]) if abs(part[k]) > change else change
+            _add(image, kernel[members[k] % n], part[k], n)
         if not np.isfinite(largest):
             return False
+        if attempt == 0:
+            length, blocker = _first_bound(room, size, point)
+            if length < 1 and abs(blocker) > _DOUBTFUL * largest:
+                break
         if change <= _ROUNDING * largest:
             break
+        for g in range(totals.shape[0]):
+            totals[g] += levels[g]
         for k in range(size):
-            level = levels[group[members[k]]] if n_groups > 0 else 0.0
-            remainder[k] -= _dot(matrix[k], part, size) + level
-    _close_sums(point, room, size)
+            remainder[k] = point.residual[members[k]] - image[members[k] % n] - totals[group[members[k]]]
+    _close_sums(kernel, point, room, size)
+    _drop_dust(direction, size, point.beta)
     return True
 
 
 @borrowing
-def _scale_of(matrix: Any, scale: Any, size: int) -> None:
-    """Measure each sample by its own size: beside one that is huge all others would look like nothing."""
-    largest = 0.0
-    for k in range(size):
-        largest = matrix[k, k] if matrix[k, k] > largest else largest
-    for k in range(size):
-        own = matrix[k, k] if matrix[k, k] > 0 else largest
-        scale[k] = 1.0 / np.sqrt(own) if own > 0 else 1.0
-
-
-@borrowing
-def _factorise(matrix: Any, scale: Any, factor: Any, size: int) -> bool:
-    """Put the Cholesky factor of the scaled matrix into the lower half of ``factor``; return whether it exists."""
-    for j in range(size):
-        row = factor[j]
-        pivot = matrix[j, j] * scale[j] * scale[j] + _RIDGE - _dot(row, row, j)
+def _extend(kernel: Any, room: Room, first: int, size: int) -> bool:
+    """Take the members from ``first`` on into the factor; return whether there is one."""
+    n, members, factor, part = kernel.shape[0], room.members, room.factor, room.lines[_PART]
+    scale, largest = room.lines[_SCALE], 0.0
+    if first < size:
+        for t in range(n):
+            largest = kernel[t, t] if kernel[t, t] > largest else largest
+    for k in range(first, size):
+        row = kernel[members[k] % n]
+        # Each sample is measured by its own size: beside one that is huge all others would look like nothing.
+        own = row[members[k] % n]
+        measure = own if own > 0 else largest
+        scale[k] = 1.0 / np.sqrt(measure) if measure > 0 else 1.0
+        for j in range(k):
+            part[j] = row[members[j] % n] * scale[j] * scale[k]
+        _substitute_forward(factor, part, k)
+        pivot = own * scale[k] * scale[k] + _RIDGE
+        for j in range(k):
+            factor[j, k] = part[j]
+            pivot -= part[j] * part[j]
         if not pivot > 0:
             return False
-        row[j] = np.sqrt(pivot)
-        weight = 1.0 / row[j]
-        for i in range(j + 1, size):
-            factor[i, j] = weight * (matrix[i, j] * scale[i] * scale[j] - _dot(factor[i], row, j))
+        factor[k, k] = np.sqrt(pivot)
     return True
 
 
 @borrowing
-def _dot(a: Any, b: Any, size: int) -> float:
-    total = 0.0
-    for k in range(size):
-        total += a[k] * b[k]
-    return total
+def _drop(room: Room, place: int, size: int) -> None:
+    """Take a member out of the list and of the factor, which rotations of its lines make triangular again."""
+    members, scale, factor = room.members, room.lines[_SCALE], room.factor
+    for k in range(place, size - 1):
+        members[k], scale[k] = members[k + 1], scale[k + 1]
+    for i in range(size):
+        row = factor[i]
+        for j in range(place if i <= place else i - 1, size - 1):
+            row[j] = row[j + 1]
+    for i in range(place, size - 1):
+        upper, lower = factor[i], factor[i + 1]
+        length = np.sqrt(upper[i] * upper[i] + lower[i] * lower[i])
+        cosine, sine = upper[i] / length, lower[i] / length
+        upper[i] = length
+        for j in range(i + 1, size - 1):
+            above, below = upper[j], lower[j]
+            upper[j] = cosine * above + sine * below
+            lower[j] = cosine * below - sine * above
 
 
 @borrowing
-def _substitute(factor: Any, scale: Any, values: Any, size: int) -> None:
-    """Solve with the factor, in place."""
+def _substitute_forward(factor: Any, values: Any, size: int) -> None:
+    """Solve with the transposed factor, in place."""
     for k in range(size):
-        values[k] = (values[k] * scale[k] - _dot(factor[k], values, k)) / factor[k, k]
+        row = factor[k]
+        value = values[k] / row[k]
+        values[k] = value
+        for j in range(k + 1, size):
+            values[j] -= value * row[j]
+
+
+@borrowing
+def _substitute(room: Room, values: Any, size: int) -> None:
+    """Solve with the factor and its transpose, in place."""
+    factor, scale = room.factor, room.lines[_SCALE]
+    for k in range(size):
+        values[k] *= scale[k]
+    _substitute_forward(factor, values, size)
     for k in range(size - 1, -1, -1):
-        values[k] /= factor[k, k]
-        _add(values, factor[k], -values[k], k)
+        row, rest = factor[k], 0.0
+        for j in range(k + 1, size):
+            rest += row[j] * values[j]
+        values[k] = (values[k] - rest) / row[k]
     for k in range(size):
         values[k] *= scale[k]
 
@@ -357,7 +429,7 @@ def _pull(point: Point, room: Room, size: int) -> None:
         pull = room.pulls[g]
         for k in range(size):
             pull[k] = 1.0 if group[members[k]] == g else 0.0
-        _substitute(room.factor, room.lines[_SCALE], pull, size)
+        _substitute(room, pull, size)
         for other in range(point.n_groups):
             groups[_SCHUR + other, g] = 0.0
         for k in range(size):
@@ -381,12 +453,13 @@ def _keep_sums(point: Point, room: Room, size: int) -> None:
 
 
 @borrowing
-def _close_sums(point: Point, room: Room, size: int) -> None:
+def _close_sums(kernel: Any, point: Point, room: Room, size: int) -> None:
     """Give what the sums of ``direction`` are not zero by to the member of each group that is smallest.
 
     Where its parts cancel, each of them is as large as what rounding takes from their sum.
     """
     group, members, direction, scale = point.group, room.members, room.lines[_DIRECTION], room.lines[_SCALE]
+    n = kernel.shape[0]
     for g in range(point.n_groups):
         total, chosen = 0.0, -1
         for k in range(size):
@@ -396,6 +469,7 @@ def _close_sums(point: Point, room: Room, size: int) -> None:
                     chosen = k
         if chosen >= 0:
             direction[chosen] -= total
+            _add(room.lines[_IMAGE], kernel[members[chosen] % n], -total, n)
 
 
 @borrowing

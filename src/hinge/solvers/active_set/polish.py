@@ -29,8 +29,8 @@ from hinge.solvers.policies import USUAL
 # Rounds of polishing.
 _MOST_ROUNDS = 20
 
-# Directions in a round, and how many of them may be in vain.
-_MOST_DIRECTIONS = 100
+# Multiply-adds of the directions in a round, some hundredths of a second, and how many of them may be in vain.
+_MOST_WORK = 1e8
 _INNER_PATIENCE = 12
 
 
@@ -163,7 +163,7 @@ class _Point:
             kernel = kernel + np.diag(problem.ridge[chosen])
         target, residual = self.beta[chosen], self.residual[chosen]
         room = Room.of(inner.n_variables, inner.n_groups)
-        settle(kernel, Point.of(inner, target, residual), room, aim, _INNER_PATIENCE, _MOST_DIRECTIONS)
+        settle(kernel, Point.of(inner, target, residual), room, aim, _INNER_PATIENCE, _MOST_WORK)
         change = np.zeros(problem.n_variables)
         change[chosen] = target - self.beta[chosen]
         self.beta[chosen] = target
