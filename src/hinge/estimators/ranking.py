@@ -159,7 +159,9 @@ class RankSVM(KernelMachine):
     def _calibrates(self) -> bool:
         return False
 
-    def fit(self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None) -> Self:
+    def fit(  # type: ignore[override]
+        self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None
+    ) -> Self:
         """Train on the samples X, graded by y within each query.
 
         Parameters
