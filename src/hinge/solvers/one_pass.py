@@ -29,16 +29,15 @@ from hinge.solvers.pairs.rules import SECOND_ORDER, Search
 from hinge.solvers.pairs.step import UNBOUNDED, Point, Rows
 from hinge.solvers.run import Run
 
-# Pair steps per variable before the free variables are moved together for the first time, and in all turns; how
-# sharply pair steps settle by themselves.
-_BURST, _MOST_STEPS = 1, 15
+# Turns of pair steps and direct solves, the first of which has a pair step per variable; as many as that are taken
+# in all turns. How sharply pair steps settle by themselves.
+_TURNS = 15
 _PAIR_TOL = 1e-3
 
 # Multiply-adds that a pair step takes for each variable.
 _WORK_OF_STEP = 12.0
 
-# Turns of pair steps and direct solves; how many directions of a turn may be in vain.
-_TURNS = 20
+# Directions of a turn that may be in vain.
 _PATIENCE = 2
 
 # Lines of `Space.lines`: diagonal, size and error of each sample; bounds of the residual of each variable.
@@ -303,10 +302,10 @@ def _one_pass(kernel: Any, v: Any, sums: Any, point: Point, bars: Bars, space: S
     _find_error(beta, bars, n, error)
     first, doubt_of_first = _objective(v, beta, residual, error, n)
     n_variables, n_steps = beta.shape[0], 0
-    burst = _BURST * n_variables
+    burst = n_variables
     for turn in range(_TURNS if is_finite else 0):
         figures[ROUNDING] = np.inf  # until this turn's point is looked at
-        most = min(burst, _MOST_STEPS * n_variables - n_steps) + 1
+        most = min(burst, _TURNS * n_variables - n_steps) + 1
         outcome = take_steps(point, rows, space.search, SECOND_ORDER, None, pair_tol, most)
         if outcome.code == UNBOUNDED:
             return False
@@ -326,7 +325,7 @@ def _one_pass(kernel: Any, v: Any, sums: Any, point: Point, bars: Bars, space: S
         is_sharp = violation <= aim or (violation <= rounding and violation <= HIDDEN * aim)
         if is_sharp and violation <= tol and rounding <= NEGLIGIBLE * tol:
             return bool(np.isfinite(figures[OBJECTIVE]))
-        if n_steps >= _MOST_STEPS * n_variables or (turn > 1 and outcome.steps == 0):
+        if n_steps >= _TURNS * n_variables or (turn > 1 and outcome.steps == 0):
             break
     objective, doubt = _objective(v, beta, residual, error, n)
     if not objective + doubt <= first - doubt_of_first:  # rounding may hide that it is above its start
