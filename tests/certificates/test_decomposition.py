@@ -132,6 +132,16 @@ def test_memory_bounds_the_working_set(rows):
     assert largest[0] < largest[1]
 
 
+@pytest.mark.parametrize("name", ["c_svc", "epsilon_svr"])
+def test_a_small_problem_without_room_for_its_matrix_takes_as_many_sets_as_it_needs(name):
+    problem = PROBLEMS[name][-1]
+    gram = Gram(X, Kernel("rbf", gamma=GAMMA), cache_bytes=2**14)
+    solution = solve(problem, gram, Settings(tol=1e-7, time_limit=600))
+    assert problem.n_variables <= Sizes().one_set
+    assert solution.report.largest_set < 50
+    assert_solved(solution, problem, K, 1e-7)
+
+
 @every_problem
 def test_callable_and_precomputed(problem):
     for gram in (called(K), Gram(K, Kernel("precomputed"))):

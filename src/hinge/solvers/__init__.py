@@ -8,6 +8,7 @@ from hinge.report import Solution, Status
 from hinge.runtime.interrupt import catching
 from hinge.settings import Settings
 from hinge.solvers.block.shrinking import shrinking_block, shrinking_smo
+from hinge.solvers.block.working_set import is_one_set
 from hinge.solvers.conclusion import conclude, conduct, start_of
 from hinge.solvers.exactness import needs_double
 from hinge.solvers.one_pass import fits_one_pass, solve_in_one_pass
@@ -77,7 +78,7 @@ def _choose_method(problem: DualProblem, gram: Gram, settings: Settings) -> tupl
     if settings.solver != "auto":
         return settings.solver, "as asked"
     size = f"{problem.n_variables} variables"
-    if problem.n_variables <= settings.sizes.one_set and gram.has_room_for(problem.n_variables):
+    if is_one_set(problem, gram, settings.sizes):
         return "block", f"{size} fit one working set"
     if (method := weight_method(problem, gram)) is not None:
         return method, f"{size}, {gram.weights.n_features} features; a linear kernel has a weight vector"

@@ -20,6 +20,7 @@ from hinge.runtime.interrupt import Cancelled
 from hinge.solvers.block.block import solve_block
 from hinge.solvers.block.lagging import advance, catch_up, let_lag, settle
 from hinge.solvers.block.one_set import solve_one_set
+from hinge.solvers.block.working_set import is_one_set
 from hinge.solvers.exactness import sharper
 from hinge.solvers.pairs.smo import no_pair, solve_smo
 from hinge.solvers.policies import USUAL, Policy
@@ -145,7 +146,7 @@ def shrinking_block(state: State, tol: float, run: Run) -> None:
         As `solve_block`.
     """
     one_set, policy = run.settings.sizes.one_set, run.policy
-    if state.problem.n_variables <= one_set:
+    if is_one_set(state.problem, state.gram, run.settings.sizes):
         return solve_one_set(state, tol, run)
     if not run.settings.shrinking:
         return solve_block(state, tol, run)

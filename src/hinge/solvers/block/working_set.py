@@ -5,9 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from hinge.arrays import Index, Vector
+from hinge.dual.problem import DualProblem
+from hinge.kernel.gram import Gram
 from hinge.settings import Sizes
 from hinge.solvers.policies import Policy
 from hinge.solvers.state import State
+
+
+def is_one_set(problem: DualProblem, gram: Gram, sizes: Sizes) -> bool:
+    """Whether one working set holds all variables: they are few, and the budget has room for their matrix."""
+    return problem.n_variables <= sizes.one_set and gram.has_room_for(problem.n_variables)
 
 
 class WorkingSet:
@@ -35,7 +42,7 @@ class WorkingSet:
         sizes = self._sizes
         size = max(min(int(self._policy.per_free * n_free), sizes.largest_set), sizes.smallest_set)
         size = min(size, state.gram.largest_block, problem.n_variables)
-        if problem.n_variables <= sizes.one_set and state.gram.has_room_for(problem.n_variables):
+        if is_one_set(problem, state.gram, sizes):
             return np.arange(problem.n_variables)
         kept = self._last[: int(self._policy.kept * size)]
         taken = np.zeros(problem.n_variables, dtype=bool)
