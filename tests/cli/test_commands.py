@@ -97,7 +97,7 @@ def test_train_writes_beside_the_caller(two_classes, hinge, tmp_path, monkeypatc
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("-s 6", "unknown svm type"),
+        ("-s 7", "unknown svm type"),
         ("--loss squared -s 1", "--loss squared is for C-SVC (-s 0) and epsilon-SVR (-s 3)"),
         ("--loss squared --solver smo", "--loss squared needs --solver block or auto"),
         ("--rule hmg", "--rule hmg needs --solver smo"),
