@@ -30,7 +30,7 @@ class Tracing:
     >>> settings = Settings(solver="smo", rule="mvp", trace=Tracing(every_step=True, beta=True))
     >>> trace = solve(c_svc([-1, -1, 1, 1], C=10.0), gram, settings).report.trace
     >>> trace.iterations, trace.objective.round(6)
-    (array([0, 1, 2, 3]), array([-0.   , -0.5  , -0.875, -2.   ]))
+    (array([0, 1, 2, 3]), array([ 0.   , -0.5  , -0.875, -2.   ]))
     """
 
     every_step: bool = False

@@ -31,7 +31,7 @@ from strategies import FORMULATIONS, KERNELS, Case, cases, dual_problem
 PRODUCTION_NAMES = [algorithm.name for algorithm in PRODUCTION]
 HISTORIC_NAMES = [name for name in lab.ALGORITHMS if name not in PRODUCTION_NAMES]
 BOUNDED = [f for f in FORMULATIONS if f != "hard_margin"]
-ONE_GROUP = ["c_svc", "one_class", "epsilon_svr"]
+ONE_GROUP = ["c_svc", "one_class", "svdd", "epsilon_svr"]
 NO_GROUP = ["c_svc_without_threshold", "epsilon_svr_without_threshold"]
 COVERED = {
     **dict.fromkeys(PRODUCTION_NAMES, FORMULATIONS),

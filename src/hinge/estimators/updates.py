@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_y, _num_samples, check_consistent_length
 
 from hinge.arrays import Index, Vector
@@ -31,6 +32,15 @@ from hinge.training.update import Update, update
 _CHANGEABLE = ("C", "nu", "epsilon", "class_weight", "tol")
 _FOLLOWED = (*_CHANGEABLE, "multi_class", "fit_intercept", "loss")
 _OF_KERNEL = ("kernel", "degree", "gamma", "coef0")
+
+
+def _takes_rows(machine: Any) -> bool:
+    if isinstance(machine.kernel, str) and machine.kernel == "precomputed":
+        raise AttributeError(
+            "partial_fit is not available with kernel='precomputed': new samples come with their kernel values "
+            "with the old ones, which `add` takes"
+        )
+    return True
 
 
 class Updatable(Compressible, KernelMachine):
@@ -180,6 +190,7 @@ class Updatable(Compressible, KernelMachine):
         twin._validate_params()
         return self._update(_Planned.same, parameters)
 
+    @available_if(_takes_rows)  # type: ignore[untyped-decorator]
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit to the samples of all calls together: the first call fits, the others `add`.
@@ -240,6 +251,7 @@ class Updatable(Compressible, KernelMachine):
 class UpdatableClassifier(Updatable):
     """What classifiers do when their training set changes."""
 
+    @available_if(_takes_rows)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Fit to the samples of all calls together: the first call fits, the others `add`.
 

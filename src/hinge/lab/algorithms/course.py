@@ -53,7 +53,7 @@ class Coverage:
             raise ValueError(f"{name} needs a finite C; `block` solves the hard margin")
 
 
-ONE_GROUP = Coverage("problems with one group and a finite C: C-SVC, one-class, ε-SVR", (1,))
+ONE_GROUP = Coverage("problems with one group and a finite C: C-SVC, one-class, SVDD, ε-SVR", (1,))
 NO_GROUP = Coverage("problems without a threshold and with a finite C: C-SVC and ε-SVR without intercept", (0,))
 ANY_GROUPS = Coverage("every formulation with a finite C", (0, 1, 2))
 
