@@ -7,17 +7,20 @@ pytest.importorskip("distributed")
 from distributed import Client, LocalCluster
 from workers import until
 
-
-def quiet_cluster(n_workers):
-    return LocalCluster(
-        n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=False
-    )
+import dask
 
 
 @pytest.fixture(scope="session")
 def client():
     """A client of two worker processes of one thread each; those that are killed are started again."""
-    with quiet_cluster(2) as cluster, Client(cluster) as client:
+    # Some time after a worker was lost, a LocalCluster gives up those that happen not to be there at that moment.
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}),
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=False
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         yield client
 
 

@@ -38,7 +38,7 @@ def rows_of(X):
     return sp.vstack([sp.csr_matrix(block.compute()) for block in X.partitions]).toarray()
 
 
-@pytest.mark.parametrize("part_bytes", [1 << 20, 1000, 37])
+@pytest.mark.parametrize("part_bytes", [1 << 20, 1000, 217])
 @pytest.mark.parametrize("layout", ["auto", "sparse", "dense"])
 def test_parts_make_the_whole(files, part_bytes, layout):
     X, y = read_svmlight(files / "part-*.svm", part_bytes=part_bytes, layout=layout)

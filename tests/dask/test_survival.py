@@ -9,8 +9,9 @@ import dask.array as da
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
-from workers import Killer, in_background, two_classes, until
+from workers import Killer, in_background, kill, two_classes, until
 
+import dask
 from hinge import SVC
 from hinge.dask import DaskSVC, checkpoints, shards
 
@@ -41,7 +42,6 @@ def impatient(monkeypatch):
     monkeypatch.setattr(shards.Patience, "__init__", lambda self: None)
     monkeypatch.setattr(shards.Patience, "for_workers", 3.0, raising=False)
     monkeypatch.setattr(shards.Patience, "between_looks", 0.0, raising=False)
-    monkeypatch.setattr(shards.Patience, "for_farewells", 1.0, raising=False)
 
 
 @pytest.mark.parametrize("everybody", [False, True])
@@ -74,8 +74,9 @@ def test_a_worker_that_joins_takes_part(client, answer, impatient):
 
 @pytest.fixture
 def lonely():
-    """A cluster of one worker, to be destroyed."""
+    """A cluster of one worker, which is not started again when it was killed."""
     with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "0s"}),
         LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0", silence_logs=False) as cluster,
         Client(cluster) as client,
     ):
@@ -84,8 +85,9 @@ def lonely():
 
 def test_without_workers_it_waits_and_says_so_and_ends(lonely, impatient, caplog):
     def leave(progress):
-        lonely.cluster.scale(0)
-        until(lambda: not lonely.nthreads())
+        if lonely.nthreads():
+            kill(lonely)
+            until(lambda: not lonely.cluster.workers)
 
     fit = in_background(lambda: DaskSVC(client=lonely, callback=leave).fit(X, Y))
     with pytest.raises(ConnectionError, match=r"no worker for 3 s.*start workers"):

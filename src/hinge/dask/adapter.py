@@ -1,8 +1,7 @@
 """The verbs of Dask that are used, all of them in this file.
 
-`submit` (tasks, and one actor a worker), `compute`, `gather`, `scatter`, `wait`, `run`, `nthreads`, `cancel`,
-`log_event`, and the call of an actor, which is made here by Dask's own connections: an `Actor` would wait for
-ever for a worker that died.
+`submit` (tasks, and one actor a worker), `compute`, `gather`, `nthreads`, `cancel`, `log_event`, and the call of
+an actor, which is made here by Dask's own connections: an `Actor` would wait for ever for a worker that died.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import secrets
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -19,8 +19,8 @@ from hinge.runtime.interrupt import Cancelled
 # Seconds between two looks at whether somebody asked to stop, while answers are awaited.
 _LOOK = 0.02
 
-# Seconds that something small may take on a worker that is alive, and a worker to be called.
-_PATIENCE, _CONNECT = 30.0, 10.0
+# Seconds that a worker may take to be called.
+_CONNECT = 10.0
 
 
 class WorkerLostError(ConnectionError):
@@ -142,14 +142,23 @@ class Cluster:
         }
         results = {}
         waiting = set(calls)
-        while waiting:
-            done, waiting = concurrent.futures.wait(waiting, _LOOK)
-            for call in done:
-                results[calls[call]] = call.result()
-            if waiting and cancelled():
-                for call in waiting:
-                    call.cancel()
-                raise Cancelled
+        looked = time.monotonic()
+        try:
+            while waiting:
+                done, waiting = concurrent.futures.wait(waiting, _LOOK)
+                for call in done:
+                    results[calls[call]] = call.result()
+                if waiting and cancelled():
+                    raise Cancelled
+                if waiting and time.monotonic() > looked + 10 * _LOOK:  # Dask calls those who are gone for long
+                    there, looked = self.workers(), time.monotonic()
+                    for call in [call for call in waiting if calls[call] not in there]:
+                        call.cancel()
+                        waiting.discard(call)
+                        results[calls[call]] = WorkerLostError(f"worker {calls[call]} is gone")
+        finally:
+            for call in waiting:
+                call.cancel()
         return results
 
     @property
@@ -207,29 +216,44 @@ class Cluster:
     def wait_for(
         self, futures: Sequence[Any], cancelled: Callable[[], bool], addresses: Sequence[str] | None = None
     ) -> list[Any]:
-        """Return what tasks returned, or their exceptions; ``addresses``: the one worker that may run each."""
-        from distributed import TimeoutError as Late
-        from distributed import wait
+        """Return what tasks returned, or their exceptions; ``addresses``: the one worker that may run each.
 
-        left = list(futures)
-        while left:
-            with suppress(Late, TimeoutError):
-                wait(left, timeout=10 * _LOOK)
-            left = [future for future in left if not future.done()]
-            if left and addresses is not None:  # what only a worker may do that is gone, nobody will ever do
-                there, homes = set(self.workers()), dict(zip(futures, addresses, strict=True))
-                self.client.cancel(gone := [future for future in left if homes[future] not in there])
-                left = [future for future in left if future not in gone]
-            if left and cancelled():
-                self.client.cancel(left)
-                raise Cancelled
-            if left and not self.is_connected:
-                raise ConnectionError(f"the connection to the scheduler {self.client.scheduler.address} is lost")
-        return [_outcome(future) for future in futures]
+        A result is lost with its worker, even while it is on its way: its task runs again then, if it may.
+        """
+        fetches = [asyncio.run_coroutine_threadsafe(self._outcome(future), self._loop) for future in futures]
+        left = set(fetches)
+        try:
+            while True:
+                _, left = concurrent.futures.wait(left, 10 * _LOOK)
+                if not left:
+                    return [fetch.result() for fetch in fetches]
+                if addresses is not None:  # what only a worker may do that is gone, nobody will ever do
+                    there = set(self.workers())
+                    homes = zip(fetches, futures, addresses, strict=True)
+                    self.client.cancel(
+                        [task for fetch, task, home in homes if fetch in left and home not in there]
+                    )
+                if cancelled():
+                    self.client.cancel(
+                        [task for fetch, task in zip(fetches, futures, strict=True) if fetch in left]
+                    )
+                    raise Cancelled
+                if not self.is_connected:
+                    where = self.client.scheduler.address
+                    raise ConnectionError(f"the connection to the scheduler {where} is lost")
+        finally:
+            for fetch in left:
+                fetch.cancel()
 
-    def gather(self, futures: Sequence[Any]) -> list[Any]:
-        """Bring results here."""
-        return list(self.client.gather(list(futures)))
+    async def _outcome(self, future: Any) -> Any:
+        try:
+            return await self.client.gather(future, asynchronous=True)
+        except asyncio.CancelledError as error:
+            if future.cancelled():
+                return WorkerLostError(f"the task {future.key} was cancelled: {error}")
+            raise
+        except Exception as error:
+            return WorkerLostError(str(error)) if future.status != "error" else error
 
     def tell(self, topic: str, figures: dict[str, Any]) -> None:
         """Publish figures under a topic of the cluster."""
@@ -241,14 +265,3 @@ class Cluster:
         with suppress(Exception):
             self.client.cancel(list(self._hosts.values()))
         self._hosts.clear()
-
-
-def _outcome(future: Any) -> Any:
-    if future.status == "finished":
-        try:
-            return future.result(timeout=_PATIENCE)
-        except Exception as error:  # the worker died with it
-            return WorkerLostError(str(error))
-    if future.status == "error":
-        return future.exception()
-    return WorkerLostError(f"the task {future.key} was {future.status}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,6 +47,8 @@ class Adopted(NamedTuple):
 class Host:
     """The actor on a worker that passes questions on to shards.
 
+    Its shards go when it does: when a fit ends, or its client is heard no more, Dask drops the actor.
+
     Parameters
     ----------
     token : str
@@ -58,6 +61,7 @@ class Host:
         self._key = token, get_worker().address
         with _lock:
             _shards.setdefault(self._key, {})
+        weakref.finalize(self, _shards.pop, self._key, None)
 
     def answer(self, question: str, common: tuple[Any, ...], own: dict[int, Any]) -> dict[int, Any]:
         """Put a question to some shards; return their answers by number."""
@@ -71,11 +75,6 @@ class Host:
         """Give some shards up."""
         for number in numbers:
             _shards.get(self._key, {}).pop(number, None)
-
-    def close(self) -> None:
-        """Give everything up."""
-        with _lock:
-            _shards.pop(self._key, None)
 
     def adopt(self, part: Any, number: int, dtype: str, is_sparse: bool) -> Adopted:
         """Take a block of rows as a shard."""

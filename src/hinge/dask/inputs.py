@@ -92,12 +92,11 @@ def shards_of_collection(cluster: Cluster, X: Any, *beside: Any) -> tuple[DaskSh
 
 def _gathered(cluster: Cluster, futures: Sequence[Any], shards: DaskShards, name: str) -> Any:
     """Bring the parts of targets or weights here, having made sure that they fit those of X."""
-    for number, outcome in enumerate(cluster.wait_for(futures, requested)):
+    outcomes = cluster.wait_for(futures, requested)
+    for number, outcome in enumerate(outcomes):
         if isinstance(outcome, BaseException):
             raise RuntimeError(f"partition {number} of {name} cannot be computed: {outcome}") from outcome
-    pieces = [
-        piece.squeeze(axis=1) if getattr(piece, "ndim", 1) == 2 else piece for piece in cluster.gather(futures)
-    ]
+    pieces = [piece.squeeze(axis=1) if getattr(piece, "ndim", 1) == 2 else piece for piece in outcomes]
     for number, (piece, size) in enumerate(zip(pieces, shards.sizes, strict=True)):
         if len(piece) != size:
             raise ValueError(f"partition {number} has {size} samples in X, but {len(piece)} in {name}")

@@ -6,6 +6,7 @@ import inspect
 import os
 import threading
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 from functools import wraps
 from typing import Any, ClassVar, Self, TypeVar
@@ -136,6 +137,12 @@ class OnCluster(KernelMachine):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "client": None}
+
+    def __sklearn_clone__(self) -> Self:
+        without_client = copy(self)  # as pickled; scikit-learn would copy a client, which is not possible
+        twin: Self = super(OnCluster, without_client).__sklearn_clone__()
+        twin.client = self.client
+        return twin
 
     # ------------------------------------------------------------------ a machine of this process
 

@@ -11,7 +11,6 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,13 +37,10 @@ class Patience:
         Seconds that a fit waits for a worker, when there is none; then it ends with an error.
     between_looks : float
         Seconds between two looks at whether workers have joined.
-    for_farewells : float
-        Seconds that workers have to give up their shards in the end.
     """
 
     for_workers: float = 60.0
     between_looks: float = 2.0
-    for_farewells: float = 1.0
 
 
 class Source:
@@ -170,11 +166,6 @@ class DaskShards:
 
     def close(self) -> None:
         """Leave nothing on the cluster."""
-        if self._cluster.is_connected:
-            deadline = time.monotonic() + self._patience.for_farewells
-            with suppress(Cancelled):
-                hosts = dict.fromkeys(self._cluster.hosts, ())
-                self._cluster.call("close", hosts, lambda: time.monotonic() > deadline)
         self._cluster.close()
 
     # ------------------------------------------------------------------ homes

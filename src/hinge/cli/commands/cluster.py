@@ -18,21 +18,27 @@ def run(arguments: Sequence[str]) -> int:
     parsed = CLUSTER.parse(arguments)
     try:
         from distributed import LocalCluster
+
+        import dask
     except ModuleNotFoundError:
         leave("hinge cluster needs Dask: pip install 'hinge-svm[cluster]'")
     for name in ("port", "dashboard-port"):
         _check_port(name, parsed[name])
     dashboard = parsed["dashboard-port"]
     try:
-        with LocalCluster(
-            n_workers=parsed["workers"] or available_threads(),
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
-            scheduler_port=parsed["port"],
-            dashboard_address=None if dashboard is None else f"127.0.0.1:{dashboard}",
-            memory_limit=parsed["worker-memory"] or "auto",
-        ) as cluster:
+        with (
+            # Dask starts a worker again that was killed; but it would give up those that are not there just then.
+            dask.config.set({"distributed.deploy.lost-worker-timeout": "10000h"}),
+            LocalCluster(
+                n_workers=parsed["workers"] or available_threads(),
+                threads_per_worker=1,
+                processes=True,
+                host="127.0.0.1",
+                scheduler_port=parsed["port"],
+                dashboard_address=None if dashboard is None else f"127.0.0.1:{dashboard}",
+                memory_limit=parsed["worker-memory"] or "auto",
+            ) as cluster,
+        ):
             print(f"scheduler  {cluster.scheduler_address}")
             if dashboard is not None:
                 print(f"dashboard  {cluster.dashboard_link}")
