@@ -83,6 +83,8 @@ def _compressed(machine: Any, n_support: int | None, error: float | None, radius
         reach, length = _reach(machine, model, radius)
         if model.kernel.is_linear and _is_shared(machine):
             found, codes, norm = _by_weights(model)
+            if error is not None and norm * reach > error:  # rounding alone: only the same machine is as near
+                found, codes, norm = model, _codes_of(machine), 0.0
             norms = np.full(len(found.coefficients), norm)
         else:
             wanted = 0.0 if error is None else error / reach * (1 - 8 * UNIT)
