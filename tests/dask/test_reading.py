@@ -122,3 +122,12 @@ def test_a_machine_is_trained_on_files(files, client):
     np.testing.assert_allclose(
         machine.to_local().decision_function(local.X), expected.decision_function(local.X), atol=1e-4
     )
+
+
+def test_names_are_seen_from_here_by_workers_that_stand_elsewhere(tmp_path, client, monkeypatch):
+    (tmp_path / "part-0.svm").write_text("1 1:0.5\n-1 2:1\n")
+    monkeypatch.chdir(tmp_path)
+    X, y = read_svmlight("part-*.svm")
+    monkeypatch.chdir("/")
+    assert X.shape == (2, 2)
+    assert y.compute().tolist() == [1.0, -1.0]

@@ -93,7 +93,8 @@ def read_svmlight(
     Parameters
     ----------
     files : str, path or list of these
-        Names, which may be patterns such as ``"part-*.svm"``: in sorted order. Text, or text compressed by gzip,
+        Names, which may be patterns such as ``"part-*.svm"``: in sorted order, as seen from here; workers open
+        the same paths. Text, or text compressed by gzip,
         bzip2 or xz. Large files are divided, a line belonging to the part where it begins; compressed ones are
         read whole.
     n_features : int, optional
@@ -184,7 +185,7 @@ def _paths(files: Any) -> list[str]:
         found = [name] if os.path.isfile(name) else sorted(glob.glob(name))
         if not found:
             raise FileNotFoundError(f"no file is called {name}")
-        paths += found
+        paths += [os.path.abspath(path) for path in found]  # workers may stand in another folder
     if not paths:
         raise ValueError("files names no file")
     return paths
