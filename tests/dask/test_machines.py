@@ -30,7 +30,7 @@ FORMS = {
     "dense": X,
     "single": X.astype(np.float32),
     "sparse": sp.csr_array(np.where(np.random.default_rng(1).random((N, 40)) < 0.08, np.tile(X, 7)[:, :40], 0.0)),
-    "bits": (np.tile(X, 3) > 0.5).astype(float),
+    "bits": (np.random.default_rng(3).random((N, 24)) < 0.4).astype(float),
 }
 
 

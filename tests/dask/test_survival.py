@@ -157,6 +157,19 @@ def test_ctrl_c_gives_the_best_point_whatever_workers_do(client):
     assert len(machine.support_) > 0
 
 
+def test_ctrl_c_gives_the_best_point_of_rows_that_are_elsewhere(client):
+    def press(progress):
+        if progress.outer_steps >= 1:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    machine = DaskSVC(**PARAMETERS, client=client, callback=press)
+    with pytest.raises(KeyboardInterrupt):
+        machine.fit(*collections())
+    assert machine.report_.status == "interrupted"
+    assert machine.to_local().predict(X).shape == (N,)
+    assert DaskSVC(**PARAMETERS, client=client).fit(*collections()).report_.converged
+
+
 def test_a_checkpoint_is_gone_on_from(client, answer, tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoints.Pace, "__init__", lambda self: None)
     monkeypatch.setattr(checkpoints.Pace, "seconds", 0.0, raising=False)
