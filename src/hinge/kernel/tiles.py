@@ -121,16 +121,29 @@ class Tiles:
         """Compare the samples ``index`` of ``source`` with all columns and let ``use`` see each tile.
 
         Panels are laid out for all threads, and as many at once as memory allows. A thread sees all tiles of its
-        columns in order.
+        columns in order, one after the other in the same memory: ``use`` must not keep them.
         """
         seconds = self.seconds(len(index) * self.samples.n)
+        spare: list[Floats] = []  # memory for a tile, of threads that need none just now
         for batch in self._batches(index, source):
-            team.share(self.samples.n, self.width, partial(self._visit_columns, batch, use, team), seconds)
+            visit = partial(self._visit_columns, batch, use, team, spare)
+            team.share(self.samples.n, self.width, visit, seconds)
 
-    def _visit_columns(self, batch: Batch, use: TileUse, team: Team, start: int, stop: int) -> None:
+    def _visit_columns(
+        self, batch: Batch, use: TileUse, team: Team, spare: list[Floats], start: int, stop: int
+    ) -> None:
+        # Workers of Dask have their memory allocator give back whatever is freed: fresh memory is expensive there.
+        try:
+            memory = spare.pop()
+        except IndexError:
+            memory = np.empty(self.height * min(self.width, self.samples.n), self.dtype)
         for panel, piece in batch:
             team.check()
-            use(start, stop, self.values(panel, start, stop), piece)
+            shape = len(panel.norms), stop - start
+            tile = memory[: shape[0] * shape[1]].reshape(shape)
+            self.fill(panel, start, stop, tile)
+            use(start, stop, tile, piece)
+        spare.append(memory)
 
     def _batches(self, index: Index, source: Samples | None) -> Iterator[Batch]:
         batch: Batch = []
