@@ -13,9 +13,12 @@ import dask
 @pytest.fixture(scope="session")
 def client():
     """A client of two worker processes of one thread each; those that are killed are started again."""
+    # Tasks are blamed for the death of those that run them, and all tests have partitions of the same names.
     # Some time after a worker was lost, a LocalCluster gives up those that happen not to be there at that moment.
     with (
-        dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}),
+        dask.config.set(
+            {"distributed.deploy.lost-worker-timeout": "1h", "distributed.scheduler.allowed-failures": 100}
+        ),
         LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=False
         ) as cluster,

@@ -1,7 +1,7 @@
 """The verbs of Dask that are used, all of them in this file.
 
-`submit` (tasks, and one actor a worker), `compute`, `gather`, `nthreads`, `cancel`, `log_event`, and the call of
-an actor, which is made here by Dask's own connections: an `Actor` would wait for ever for a worker that died.
+`submit` (tasks, and one actor a worker), `compute`, `gather`, `nthreads`, `cancel`, and the call of an actor,
+which is made here by Dask's own connections: an `Actor` would wait for ever for a worker that died.
 """
 
 from __future__ import annotations
@@ -254,11 +254,6 @@ class Cluster:
             raise
         except Exception as error:
             return WorkerLostError(str(error)) if future.status != "error" else error
-
-    def tell(self, topic: str, figures: dict[str, Any]) -> None:
-        """Publish figures under a topic of the cluster."""
-        with suppress(OSError):
-            self.client.log_event(topic, figures)
 
     def close(self) -> None:
         """Leave nothing behind."""

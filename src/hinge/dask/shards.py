@@ -192,7 +192,7 @@ class DaskShards:
         found: dict[int, Adopted] = {}
         deadline = time.monotonic() + self._patience.for_workers
         while left := [number for number in numbers if number not in found]:
-            hosts = self._await_hosts(cancelled, deadline) if only is None else list(only)
+            hosts = self._await_hosts(cancelled) if only is None else list(only)
             outcomes = self._adopt(left, hosts, cancelled)
             for number, outcome in zip(left, outcomes, strict=True):
                 if isinstance(outcome, WorkerLostError):
@@ -258,9 +258,9 @@ class DaskShards:
         assert rows is not None
         return rows()
 
-    def _await_hosts(self, cancelled: Callable[[], bool], deadline: float, starts: bool = True) -> list[str]:
+    def _await_hosts(self, cancelled: Callable[[], bool], starts: bool = True) -> list[str]:
         """Return the workers that are there, hosts on all of them; wait for one where there is none."""
-        is_told = False
+        is_told, deadline = False, time.monotonic() + self._patience.for_workers
         while True:
             there = self._cluster.workers() if self._cluster.is_connected else []
             for gone in set(self._cluster.hosts) - set(there):
@@ -329,7 +329,7 @@ class DaskShards:
                 return ""
             return found
 
-        self._await_hosts(requested, time.monotonic() + self._patience.for_workers, starts=False)
+        self._await_hosts(requested, starts=False)
         for address, found in self._cluster.on_all(look, requested).items():
             if isinstance(found, WorkerLostError):
                 continue  # it died meanwhile
