@@ -50,7 +50,8 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "min_reported_time": 1000,
     "image_scrapers": ("matplotlib",),
-    "backreferences_dir": None,
+    "backreferences_dir": "gallery/backreferences",
+    "doc_module": ("hinge",),
 }
 
 html_theme = "pydata_sphinx_theme"
