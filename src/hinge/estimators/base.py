@@ -328,3 +328,10 @@ class KernelMachine(StandIn, KernelExchange, Certified, Trainable):
         tags.input_tags.sparse = self.kernel != "precomputed"
         tags.input_tags.positive_only = self.kernel in KERNELS and kind_of(self.kernel).needs_nonnegative
         return tags
+
+
+def has_probability(machine: Any) -> bool:
+    """Whether `predict_proba` is there: for ``available_if``, which shows the error."""
+    if not machine._calibrates:
+        raise AttributeError("predict_proba is not available when probability=False")
+    return True

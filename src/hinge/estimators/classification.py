@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from hinge.arrays import Vector
-from hinge.estimators.base import KernelMachine
+from hinge.estimators.base import KernelMachine, has_probability
 from hinge.estimators.inputs import class_weights_of, is_plain_labels
 from hinge.estimators.intervals import CertifiedLabels, surely_largest
 from hinge.training.course import Fit
@@ -147,12 +147,7 @@ class KernelClassifier(ClassifierMixin, CertifiedLabels, KernelMachine):  # type
             lower, upper = votes_between(lower, upper, n_classes, self.break_ties)
         return surely_largest(np.searchsorted(self.classes_, self._answers(decisions)), lower, upper)
 
-    def _has_probability(self) -> bool:
-        if not self._calibrates:
-            raise AttributeError("predict_proba is not available when probability=False")
-        return True
-
-    @available_if(_has_probability)  # type: ignore[untyped-decorator]
+    @available_if(has_probability)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Vector:
         """Return the probability of each class; only with ``probability=True``.
 
@@ -174,7 +169,7 @@ class KernelClassifier(ClassifierMixin, CertifiedLabels, KernelMachine):  # type
             )
         return self._probabilities(self._decide(X))
 
-    @available_if(_has_probability)  # type: ignore[untyped-decorator]
+    @available_if(has_probability)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Vector:
         """Return the logarithm of the probability of each class; only with ``probability=True``.
 

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from hinge.arrays import Vector
-from hinge.estimators.base import KernelMachine
+from hinge.estimators.base import KernelMachine, has_probability
 from hinge.estimators.intervals import CertifiedLabels
 from hinge.training.course import Fit
 from hinge.training.probability import normality
@@ -120,12 +120,7 @@ class NoveltyDetector(OutlierMixin, CertifiedLabels, KernelMachine):  # type: ig
         edge = ROUNDING * (self._size + np.abs(upper[:, 0] - lower[:, 0]))
         return np.where(self._answers(decisions) > 0, lower[:, 0] >= 0, upper[:, 0] < -edge)
 
-    def _has_probability(self) -> bool:
-        if not self._calibrates:
-            raise AttributeError("predict_proba is not available when probability=False")
-        return True
-
-    @available_if(_has_probability)  # type: ignore[untyped-decorator]
+    @available_if(has_probability)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Vector:
         """Return the probabilities of outlier and inlier; only with ``probability=True``.
 
