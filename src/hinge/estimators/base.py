@@ -8,7 +8,7 @@ of decisions (`_answers`).
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -40,9 +40,10 @@ from hinge.estimators.inputs import (
     thread_count,
 )
 from hinge.estimators.intervals import Certified
+from hinge.estimators.parameters import parametrised
 from hinge.estimators.proofs import prove
 from hinge.estimators.stand_in import StandIn
-from hinge.kernel.gram import Gram
+from hinge.kernel.gram import Gram, Precision
 from hinge.kernel.kernels import KERNELS, Kernel, kind_of
 from hinge.settings import RULES, Settings
 from hinge.trace import Tracing
@@ -51,8 +52,23 @@ from hinge.training.data import TrainingData, select
 from hinge.training.formulation import Formulation
 
 
+@parametrised
 class KernelMachine(StandIn, KernelExchange, Certified, Trainable):
     """Base of the kernel machines."""
+
+    kernel: Any = "rbf"
+    degree: int = 3
+    gamma: str | float = "scale"
+    coef0: float = 0.0
+    shrinking: bool = True
+    probability: bool | str = False
+    cache_size: str | float = "auto"
+    max_iter: int = -1
+    solver: Literal["auto", "block", "smo"] = "auto"
+    precision: Precision = "auto"
+    trace: Any = False
+    gap_tol: float | None = None
+    rule: str = "second_order"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **Trainable._parameter_constraints,

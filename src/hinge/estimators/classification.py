@@ -18,6 +18,7 @@ from hinge.arrays import Vector
 from hinge.estimators.base import KernelMachine, has_probability
 from hinge.estimators.inputs import class_weights_of, is_plain_labels
 from hinge.estimators.intervals import CertifiedLabels, surely_largest
+from hinge.estimators.parameters import parametrised
 from hinge.training.course import Fit
 from hinge.training.data import TrainingData
 from hinge.training.formulation import Classification
@@ -25,8 +26,16 @@ from hinge.training.multiclass import by_opponent, count_votes, votes_between, v
 from hinge.training.probability import couple, sigmoid
 
 
+@parametrised
 class KernelClassifier(ClassifierMixin, CertifiedLabels, KernelMachine):  # type: ignore[misc]
     """Base of the classifiers."""
+
+    class_weight: Any = None
+    decision_function_shape: str = "ovr"
+    break_ties: bool = False
+    random_state: Any = None
+    multi_class: str = "ovo"
+    stop: Any = "tolerance"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelMachine._parameter_constraints,

@@ -22,6 +22,7 @@ from sklearn.utils.validation import column_or_1d
 
 from hinge.estimators.diagnosis import convergence_message
 from hinge.estimators.documentation import Linked
+from hinge.estimators.parameters import parametrised
 from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import Kernel
 from hinge.report import Reports
@@ -59,8 +60,16 @@ def _parameter_names(cls: type[BaseEstimator]) -> list[str]:
     return list(cls._get_param_names())
 
 
+@parametrised
 class Trainable(Linked, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     """Base of all estimators."""
+
+    tol: float = 1e-3
+    verbose: bool | int = False
+    n_jobs: int | None = None
+    time_limit: float | None = None
+    warm_start: bool = False
+    callback: Any = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "tol": [Interval(Real, 0.0, None, closed="neither")],

@@ -20,6 +20,7 @@ from hinge.estimators.documentation import documented
 from hinge.estimators.exchange import LinearExchange
 from hinge.estimators.fitting import Trainable
 from hinge.estimators.inputs import checked_weights, class_weights_of, thread_count
+from hinge.estimators.parameters import parametrised
 from hinge.estimators.stand_in import StandIn
 from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import Kernel
@@ -40,8 +41,19 @@ _NO_MATRIX = Sharing(most_samples=0)
 _NEGLIGIBLE_GAP = 1e-3
 
 
+@parametrised
 class LinearMachine(StandIn, LinearExchange, Trainable):
     """Base of the linear machines."""
+
+    tol: float = 1e-4
+    C: float = 1.0
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    dual: str | bool = "auto"
+    verbose: bool | int = 0
+    random_state: Any = None
+    max_iter: int = 1000
+    gap_tol: float | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **Trainable._parameter_constraints,
@@ -299,6 +311,7 @@ class LinearSVC(LinearClassifierMixin, SparseCoefMixin, LinearMachine):  # type:
 
 
 @documented
+@parametrised
 class LinearSVR(RegressorMixin, LinearMachine, LinearModel):  # type: ignore[misc]
     """Linear support vector regression, with scikit-learn's parameters.
 
@@ -343,6 +356,9 @@ class LinearSVR(RegressorMixin, LinearMachine, LinearModel):  # type: ignore[mis
     (array([40.5]), 'converged')
     """
 
+    epsilon: float = 0.0
+    loss: str = "epsilon_insensitive"
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearMachine._parameter_constraints,
         "epsilon": [Interval(Real, 0.0, None, closed="left")],
@@ -350,41 +366,6 @@ class LinearSVR(RegressorMixin, LinearMachine, LinearModel):  # type: ignore[mis
     }
 
     _squared_loss, _plain_loss = "squared_epsilon_insensitive", "epsilon_insensitive"
-
-    def __init__(
-        self,
-        *,
-        epsilon: float = 0.0,
-        tol: float = 1e-4,
-        C: float = 1.0,
-        loss: str = "epsilon_insensitive",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        dual: str | bool = "auto",
-        verbose: bool | int = 0,
-        random_state: Any = None,
-        max_iter: int = 1000,
-        n_jobs: int | None = None,
-        time_limit: float | None = None,
-        warm_start: bool = False,
-        callback: Any = None,
-        gap_tol: float | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.tol = tol
-        self.C = C
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.dual = dual
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.time_limit = time_limit
-        self.warm_start = warm_start
-        self.callback = callback
-        self.gap_tol = gap_tol
 
     def _scale_of(self, data: TrainingData) -> float:
         size = float(np.average(np.abs(data.y), weights=data.weights))

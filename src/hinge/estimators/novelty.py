@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from hinge.arrays import Vector
 from hinge.estimators.base import KernelMachine, has_probability
 from hinge.estimators.intervals import CertifiedLabels
+from hinge.estimators.parameters import parametrised
 from hinge.training.course import Fit
 from hinge.training.probability import normality
 
@@ -22,8 +23,12 @@ from hinge.training.probability import normality
 ROUNDING = 1e-12
 
 
+@parametrised
 class NoveltyDetector(OutlierMixin, CertifiedLabels, KernelMachine):  # type: ignore[misc]
     """Base of the machines of novelty detection."""
+
+    nu: float = 0.5
+    stop: Any = "tolerance"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelMachine._parameter_constraints,

@@ -9,12 +9,14 @@ from sklearn.utils._param_validation import Interval
 
 from hinge.estimators.classification import KernelClassifier
 from hinge.estimators.documentation import documented
+from hinge.estimators.parameters import parametrised
 from hinge.estimators.updates import UpdatableClassifier
 from hinge.training.data import TrainingData
 from hinge.training.formulation import NuClassification
 
 
 @documented
+@parametrised
 class NuSVC(KernelClassifier, UpdatableClassifier):
     """ν-support vector classification, for two classes or many.
 
@@ -88,67 +90,12 @@ class NuSVC(KernelClassifier, UpdatableClassifier):
     array([1])
     """
 
+    nu: float = 0.5
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelClassifier._parameter_constraints,
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
     }
-
-    def __init__(
-        self,
-        *,
-        nu: float = 0.5,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: str | float = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        probability: bool = False,
-        tol: float = 1e-3,
-        cache_size: str | float = "auto",
-        class_weight: Any = None,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        random_state: Any = None,
-        multi_class: str = "ovo",
-        solver: str = "auto",
-        precision: str = "auto",
-        n_jobs: int | None = None,
-        time_limit: float | None = None,
-        warm_start: bool = False,
-        callback: Any = None,
-        trace: Any = False,
-        gap_tol: float | None = None,
-        rule: str = "second_order",
-        stop: Any = "tolerance",
-    ) -> None:
-        self.nu = nu
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.probability = probability
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.multi_class = multi_class
-        self.solver = solver
-        self.precision = precision
-        self.n_jobs = n_jobs
-        self.time_limit = time_limit
-        self.warm_start = warm_start
-        self.callback = callback
-        self.trace = trace
-        self.gap_tol = gap_tol
-        self.rule = rule
-        self.stop = stop
 
     def _formulation(self, data: TrainingData) -> NuClassification:
         return NuClassification(data, self.multi_class, self._class_weights_of(data), float(self.nu))

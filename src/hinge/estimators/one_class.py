@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hinge.estimators.documentation import documented
 from hinge.estimators.novelty import NoveltyDetector
+from hinge.estimators.parameters import parametrised
 from hinge.estimators.updates import Updatable
 from hinge.training.course import Fit
 from hinge.training.data import TrainingData
@@ -13,6 +12,7 @@ from hinge.training.formulation import OneClass
 
 
 @documented
+@parametrised
 class OneClassSVM(NoveltyDetector, Updatable):
     """Novelty detection: the region where most of the data lies.
 
@@ -66,53 +66,6 @@ class OneClassSVM(NoveltyDetector, Updatable):
     >>> machine.predict(X)
     array([-1,  1,  1,  1, -1])
     """
-
-    def __init__(
-        self,
-        *,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: str | float = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        nu: float = 0.5,
-        shrinking: bool = True,
-        cache_size: str | float = "auto",
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        probability: bool = False,
-        solver: str = "auto",
-        precision: str = "auto",
-        n_jobs: int | None = None,
-        time_limit: float | None = None,
-        warm_start: bool = False,
-        callback: Any = None,
-        trace: Any = False,
-        gap_tol: float | None = None,
-        rule: str = "second_order",
-        stop: Any = "tolerance",
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.nu = nu
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.probability = probability
-        self.solver = solver
-        self.precision = precision
-        self.n_jobs = n_jobs
-        self.time_limit = time_limit
-        self.warm_start = warm_start
-        self.callback = callback
-        self.trace = trace
-        self.gap_tol = gap_tol
-        self.rule = rule
-        self.stop = stop
 
     def _formulation(self, data: TrainingData) -> OneClass:
         return OneClass(data, float(self.nu))

@@ -17,6 +17,7 @@ from hinge.dual.ranking import PairPoint
 from hinge.estimators.base import KernelMachine
 from hinge.estimators.documentation import documented
 from hinge.estimators.inputs import cache_bytes, thread_count
+from hinge.estimators.parameters import parametrised
 from hinge.estimators.ranking_scores import ordered_pairs, query_numbers, query_weights_of
 from hinge.kernel.gram import Gram
 from hinge.settings import Settings
@@ -31,6 +32,7 @@ def _has_no_interval(machine: Any) -> bool:
 
 
 @documented
+@parametrised
 class RankSVM(KernelMachine):
     """Ranking: scores that put samples of the same query in the order of their grades.
 
@@ -112,46 +114,18 @@ class RankSVM(KernelMachine):
     1.0
     """
 
+    C: float = 1.0
+    query_weight: Any = None
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelMachine._parameter_constraints,
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "query_weight": [StrOptions({"balanced"}), dict, None],
     }
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: str | float = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        cache_size: str | float = "auto",
-        query_weight: Any = None,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        n_jobs: int | None = None,
-        time_limit: float | None = None,
-        warm_start: bool = False,
-        callback: Any = None,
-        gap_tol: float | None = None,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.cache_size = cache_size
-        self.query_weight = query_weight
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.time_limit = time_limit
-        self.warm_start = warm_start
-        self.callback = callback
-        self.gap_tol = gap_tol
+    # What other kernel machines have as parameters.
+    probability = trace = False
+    shrinking, solver, precision, rule = True, "auto", "auto", "second_order"
 
     _calibration: ClassVar[str] = "_nothing"
 
@@ -210,7 +184,8 @@ class RankSVM(KernelMachine):
 
     def _run(self, course: Course, trainer: Trainer) -> Fit:
         assert isinstance(course.formulation, Ranking)
-        fit, self._pairs = ranking_fit(course, course.formulation, trainer)
+        fit, point = ranking_fit(course, course.formulation, trainer)
+        self._pairs: PairPoint = point
         return fit
 
     def _publish(self, fit: Fit) -> None:
@@ -336,8 +311,6 @@ class RankSVM(KernelMachine):
             multipliers=np.empty(0),
         )
         return Certificates([one], [""], {"C": float(self.C)})
-
-    _pairs: PairPoint
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from hinge.arrays import Vector
 from hinge.dual.formulations import epsilon_svr, nu_svr
 from hinge.estimators.documentation import documented
+from hinge.estimators.parameters import parametrised
 from hinge.estimators.updates import Updatable
 from hinge.training.course import Fit
 from hinge.training.data import TrainingData
@@ -65,6 +66,7 @@ class KernelRegressor(RegressorMixin, Updatable):  # type: ignore[misc]
 
 
 @documented
+@parametrised
 class SVR(KernelRegressor):
     """ε-support vector regression.
 
@@ -127,6 +129,11 @@ class SVR(KernelRegressor):
     (array([2.]), array([[1.9]]))
     """
 
+    C: float = 1.0
+    epsilon: float = 0.1
+    fit_intercept: bool = True
+    loss: str = "epsilon_insensitive"
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **Updatable._parameter_constraints,
         "C": [Interval(Real, 0.0, None, closed="right")],
@@ -135,57 +142,6 @@ class SVR(KernelRegressor):
         "loss": [StrOptions({"epsilon_insensitive", "squared_epsilon_insensitive"})],
     }
 
-    def __init__(
-        self,
-        *,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: str | float = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        C: float = 1.0,
-        epsilon: float = 0.1,
-        shrinking: bool = True,
-        cache_size: str | float = "auto",
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        probability: bool = False,
-        fit_intercept: bool = True,
-        loss: str = "epsilon_insensitive",
-        solver: str = "auto",
-        precision: str = "auto",
-        n_jobs: int | None = None,
-        time_limit: float | None = None,
-        warm_start: bool = False,
-        callback: Any = None,
-        trace: Any = False,
-        gap_tol: float | None = None,
-        rule: str = "second_order",
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.C = C
-        self.epsilon = epsilon
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.probability = probability
-        self.fit_intercept = fit_intercept
-        self.loss = loss
-        self.solver = solver
-        self.precision = precision
-        self.n_jobs = n_jobs
-        self.time_limit = time_limit
-        self.warm_start = warm_start
-        self.callback = callback
-        self.trace = trace
-        self.gap_tol = gap_tol
-        self.rule = rule
-
     def _formulation(self, data: TrainingData) -> Regression:
         C, epsilon, has_intercept = float(self.C), float(self.epsilon), bool(self.fit_intercept)
         is_squared = self.loss == "squared_epsilon_insensitive"
@@ -193,6 +149,7 @@ class SVR(KernelRegressor):
 
 
 @documented
+@parametrised
 class NuSVR(KernelRegressor):
     """ν-support vector regression.
 
@@ -247,58 +204,14 @@ class NuSVR(KernelRegressor):
     array([2.])
     """
 
+    nu: float = 0.5
+    C: float = 1.0
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **Updatable._parameter_constraints,
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "nu": [Interval(Real, 0.0, 1.0, closed="right")],
     }
-
-    def __init__(
-        self,
-        *,
-        nu: float = 0.5,
-        C: float = 1.0,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: str | float = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        tol: float = 1e-3,
-        cache_size: str | float = "auto",
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        probability: bool = False,
-        solver: str = "auto",
-        precision: str = "auto",
-        n_jobs: int | None = None,
-        time_limit: float | None = None,
-        warm_start: bool = False,
-        callback: Any = None,
-        trace: Any = False,
-        gap_tol: float | None = None,
-        rule: str = "second_order",
-    ) -> None:
-        self.nu = nu
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.probability = probability
-        self.solver = solver
-        self.precision = precision
-        self.n_jobs = n_jobs
-        self.time_limit = time_limit
-        self.warm_start = warm_start
-        self.callback = callback
-        self.trace = trace
-        self.gap_tol = gap_tol
-        self.rule = rule
 
     def _formulation(self, data: TrainingData) -> Regression:
         C, nu = float(self.C), float(self.nu)

@@ -10,12 +10,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from hinge.dual.formulations import c_svc
 from hinge.estimators.classification import KernelClassifier
 from hinge.estimators.documentation import documented
+from hinge.estimators.parameters import parametrised
 from hinge.estimators.updates import UpdatableClassifier
 from hinge.training.data import TrainingData
 from hinge.training.formulation import Classification
 
 
 @documented
+@parametrised
 class SVC(KernelClassifier, UpdatableClassifier):
     """C-support vector classification, for two classes or many.
 
@@ -100,73 +102,16 @@ class SVC(KernelClassifier, UpdatableClassifier):
     ('converged', True)
     """
 
+    C: float = 1.0
+    fit_intercept: bool = True
+    loss: str = "hinge"
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelClassifier._parameter_constraints,
         "C": [Interval(Real, 0.0, None, closed="right")],
         "fit_intercept": ["boolean"],
         "loss": [StrOptions({"hinge", "squared_hinge"})],
     }
-
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: str | float = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        probability: bool = False,
-        tol: float = 1e-3,
-        cache_size: str | float = "auto",
-        class_weight: Any = None,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        random_state: Any = None,
-        multi_class: str = "ovo",
-        fit_intercept: bool = True,
-        loss: str = "hinge",
-        solver: str = "auto",
-        precision: str = "auto",
-        n_jobs: int | None = None,
-        time_limit: float | None = None,
-        warm_start: bool = False,
-        callback: Any = None,
-        trace: Any = False,
-        gap_tol: float | None = None,
-        rule: str = "second_order",
-        stop: Any = "tolerance",
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.probability = probability
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.multi_class = multi_class
-        self.fit_intercept = fit_intercept
-        self.loss = loss
-        self.solver = solver
-        self.precision = precision
-        self.n_jobs = n_jobs
-        self.time_limit = time_limit
-        self.warm_start = warm_start
-        self.callback = callback
-        self.trace = trace
-        self.gap_tol = gap_tol
-        self.rule = rule
-        self.stop = stop
 
     def _formulation(self, data: TrainingData) -> Classification:
         weights, C, has_intercept = self._class_weights_of(data), float(self.C), bool(self.fit_intercept)

@@ -11,6 +11,7 @@ from hinge.arrays import Vector
 from hinge.estimators.documentation import documented
 from hinge.estimators.inputs import thread_count
 from hinge.estimators.novelty import NoveltyDetector
+from hinge.estimators.parameters import parametrised
 from hinge.model import Model, self_values
 from hinge.training.course import Fit
 from hinge.training.data import TrainingData
@@ -18,6 +19,7 @@ from hinge.training.formulation import Sphere
 
 
 @documented
+@parametrised
 class SVDD(NoveltyDetector):
     """Support vector data description: the smallest sphere around most of the data.
 
@@ -85,53 +87,6 @@ class SVDD(NoveltyDetector):
 
     # k(x, x) of every sample of a precomputed kernel, where they are all alike.
     _self_value: float | None = None
-
-    def __init__(
-        self,
-        *,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: str | float = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        nu: float = 0.5,
-        shrinking: bool = True,
-        cache_size: str | float = "auto",
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        probability: bool = False,
-        solver: str = "auto",
-        precision: str = "auto",
-        n_jobs: int | None = None,
-        time_limit: float | None = None,
-        warm_start: bool = False,
-        callback: Any = None,
-        trace: Any = False,
-        gap_tol: float | None = None,
-        rule: str = "second_order",
-        stop: Any = "tolerance",
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.nu = nu
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.probability = probability
-        self.solver = solver
-        self.precision = precision
-        self.n_jobs = n_jobs
-        self.time_limit = time_limit
-        self.warm_start = warm_start
-        self.callback = callback
-        self.trace = trace
-        self.gap_tol = gap_tol
-        self.rule = rule
-        self.stop = stop
 
     def _formulation(self, data: TrainingData) -> Sphere:
         diagonal = data.diagonal if data.diagonal is not None else data.self_values(self._kernel_of(data))

@@ -19,6 +19,7 @@ from hinge.dual.formulations import c_svc
 from hinge.estimators.classification import KernelClassifier
 from hinge.estimators.documentation import documented
 from hinge.estimators.inputs import cache_bytes, thread_count
+from hinge.estimators.parameters import parametrised
 from hinge.estimators.proofs import coefficients_of
 from hinge.kernel.gram import Gram
 from hinge.report import machine_names
@@ -29,6 +30,7 @@ from hinge.training.transduction import UNLABELLED, Step, Transduction
 
 
 @documented
+@parametrised
 class TransductiveSVC(KernelClassifier):
     """Classification with few labels and many samples without: Joachims' transductive machine.
 
@@ -115,6 +117,10 @@ class TransductiveSVC(KernelClassifier):
     True
     """
 
+    C: float = 1.0
+    C_unlabeled: float | None = None
+    share: Any = None
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelClassifier._parameter_constraints,
         "C": [Interval(Real, 0.0, None, closed="neither")],
@@ -124,41 +130,9 @@ class TransductiveSVC(KernelClassifier):
 
     # What other classifiers have as parameters.
     multi_class = decision_function_shape = "ovr"
-    break_ties = probability = warm_start = False
-    stop = "tolerance"
-
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        C_unlabeled: float | None = None,
-        share: Any = None,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: str | float = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        cache_size: str | float = "auto",
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        n_jobs: int | None = None,
-        time_limit: float | None = None,
-        callback: Any = None,
-    ) -> None:
-        self.C = C
-        self.C_unlabeled = C_unlabeled
-        self.share = share
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.time_limit = time_limit
-        self.callback = callback
+    break_ties = probability = warm_start = trace = False
+    shrinking, solver, precision, rule = True, "auto", "auto", "second_order"
+    stop, gap_tol, class_weight, random_state = "tolerance", None, None, None
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
