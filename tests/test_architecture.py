@@ -145,13 +145,6 @@ _API = "scikit-learn's parameters, each by its name"
 _MEND = "to be mended: arrays that should travel in a NamedTuple, or a page that should be several functions"
 LARGE = {
     "estimators.linear.__init__": _API,
-    "estimators.nu_svc.__init__": _API,
-    "estimators.one_class.__init__": _API,
-    "estimators.ranking.__init__": _API,
-    "estimators.svdd.__init__": _API,
-    "estimators.regression.__init__": _API,
-    "estimators.svc.__init__": _API,
-    "estimators.transductive.__init__": _API,
     "selection.search.__init__": _API,
     "selection.validation.cross_validate": _API,
     "many.evaluation.cross_validate_many": _API,

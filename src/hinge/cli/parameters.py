@@ -10,15 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge.cli.options import Parsed
-from hinge.io.models.libsvm_model import (
-    CLASSIFIERS,
-    KERNEL_TYPES,
-    MOST_DEGREE,
-    NOVELTIES,
-    REGRESSIONS,
-    SVM_TYPES,
-    SvmType,
-)
+from hinge.io.models.libsvm_model import KERNEL_TYPES, MOST_DEGREE, SVM_TYPES, OfType, SvmType
 from hinge.kernel.kernels import Kernel, kind_of
 from hinge.settings import Settings
 
@@ -31,7 +23,7 @@ _SHARPER = 0.01
 
 
 @dataclass(frozen=True)
-class Parameters:
+class Parameters(OfType):
     """What to train, and how. The names are those of the long options.
 
     Attributes
@@ -83,21 +75,6 @@ class Parameters:
     def svm_type(self) -> SvmType:
         """LIBSVM's name of the type of machine."""
         return SVM_TYPES[self.type_number]
-
-    @property
-    def is_classifier(self) -> bool:
-        """Whether classes are told apart."""
-        return self.svm_type in CLASSIFIERS
-
-    @property
-    def is_regression(self) -> bool:
-        """Whether numbers are predicted."""
-        return self.svm_type in REGRESSIONS
-
-    @property
-    def is_novelty(self) -> bool:
-        """Whether inliers are told from outliers."""
-        return self.svm_type in NOVELTIES
 
     @property
     def is_squared(self) -> bool:

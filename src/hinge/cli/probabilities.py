@@ -89,19 +89,7 @@ def couple_by_iteration(pairwise: Vector, k: int) -> Vector:
 
     The second method of Wu, Lin & Weng (2004), algorithm 2: one probability after the other is set to its best
     value, until p satisfies the optimality conditions to 0.005 / k. The exact solution (`probability.couple`)
-    differs in the third digit; a command that replaces LIBSVM's must not.
-
-    Parameters
-    ----------
-    pairwise : array of shape (n_samples, n_pairs)
-        P(first of the pair), for the pairs 01, 02, …, 12, ….
-    k : int
-        Number of classes.
-
-    Returns
-    -------
-    array of shape (n_samples, k)
-        Probabilities; each row sums to one.
+    differs in the third digit; a command that replaces LIBSVM's must not. Both take and return the same.
     """
     n = len(pairwise)
     Q = coupling_matrix(pairwise, k)

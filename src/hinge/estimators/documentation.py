@@ -53,6 +53,11 @@ verbose : bool or int, default=False
     and lines in the logger ``"hinge"`` at level INFO.
 max_iter : int, default=-1
     Most steps of each machine; -1 for the larger of ten million and a hundred per variable.""",
+    "votes": """\
+decision_function_shape : {"ovr", "ovo"}, default="ovr"
+    What `decision_function` returns for many classes: a score for each class, or the value of each pair.
+break_ties : bool, default=False
+    Whether `predict` settles equal votes by the summed decision values instead of by the order of classes.""",
     "random_state": """\
 random_state : int, RandomState or None, default=None
     Deals the samples out to the folds of ``probability=True``. Training itself is deterministic.""",
@@ -115,12 +120,31 @@ gap_tol : float or None, default=None
     None means a thousandth of ``tol`` for squared losses and for all classes in one problem.""",
 }
 
-ATTRIBUTES = {
-    "support": """\
+_SUPPORT = """\
 support_ : int32 array of shape (n_SV,)
     Places of the support vectors in the training data.
 support_vectors_ : array or sparse matrix of shape (n_SV, n_features)
-    The support vectors; without columns for a precomputed kernel.""",
+    The support vectors; without columns for a precomputed kernel."""
+
+ATTRIBUTES = {
+    "class_support": f"""\
+classes_ : array of shape (n_classes,)
+    The labels.
+{_SUPPORT}
+n_support_ : int32 array of shape (n_classes,)
+    Number of support vectors of each class; `support_` lists them class by class.""",
+    "targets": """\
+n_support_ : int32 array of shape (1,)
+    Number of support vectors.
+dual_coef_ : array or sparse matrix of shape (n_targets, n_SV)
+    Coefficients of the support vectors, a row for each target.
+intercept_ : array of shape (n_targets,)
+    The intercept of each target.
+coef_ : array or sparse matrix of shape (n_targets, n_features)
+    Weights of the features; only for the linear kernel.
+n_iter_ : int, or int32 array of shape (n_targets,)
+    Steps that the solver took; an array where y had columns.""",
+    "support": _SUPPORT,
     "outcome": """\
 fit_status_ : int
     0 if the solver converged, 1 otherwise (there was a ConvergenceWarning).

@@ -40,10 +40,7 @@ class NuSVC(KernelClassifier, UpdatableClassifier):
         factors alone make ν infeasible for a pair, ν sets the price of a violated margin without them, and they
         scale that price as in `SVC`.
     %(verbose)s
-    decision_function_shape : {"ovr", "ovo"}, default="ovr"
-        What `decision_function` returns for many classes: a score for each class, or the value of each pair.
-    break_ties : bool, default=False
-        Whether `predict` settles equal votes by the summed decision values instead of by the order of classes.
+    %(votes)s
     %(random_state)s
     multi_class : {"ovo", "ovr"}, default="ovo"
         Train a machine for each pair of classes, or one for each class against all others.
@@ -52,11 +49,7 @@ class NuSVC(KernelClassifier, UpdatableClassifier):
 
     Attributes
     ----------
-    classes_ : array of shape (n_classes,)
-        The labels.
-    %(support)s
-    n_support_ : int32 array of shape (n_classes,)
-        Number of support vectors of each class; `support_` lists them class by class.
+    %(class_support)s
     dual_coef_ : array or sparse matrix of shape (n_classes - 1, n_SV)
         Coefficients of the support vectors, laid out as in `SVC`.
     intercept_ : array of shape (n_machines,)

@@ -21,8 +21,8 @@ def parametrised(cls: T) -> T:
     Parameters
     ----------
     cls : type
-        ``name: type = default`` in its body declares a parameter; ``name = value``, where a base declares it, takes
-        it away and fixes its value.
+        ``name: type = default`` in its body declares a parameter; ``name = value``, where a base declares it,
+        takes it away and fixes its value.
 
     Returns
     -------

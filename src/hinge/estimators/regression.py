@@ -95,16 +95,7 @@ class SVR(KernelRegressor):
     Attributes
     ----------
     %(support)s
-    n_support_ : int32 array of shape (1,)
-        Number of support vectors.
-    dual_coef_ : array or sparse matrix of shape (n_targets, n_SV)
-        Coefficients of the support vectors, a row for each target.
-    intercept_ : array of shape (n_targets,)
-        The intercept of each target.
-    coef_ : array or sparse matrix of shape (n_targets, n_features)
-        Weights of the features; only for the linear kernel.
-    n_iter_ : int, or int32 array of shape (n_targets,)
-        Steps that the solver took; an array where y had columns.
+    %(targets)s
     noise_scale_ : float, or array of shape (n_targets,)
         Scale σ of the noise if it is Laplace-distributed, density exp(−|z| / σ) / 2σ: the mean absolute deviation
         of held-out samples, gross outliers left out. Only with ``probability=True``.
@@ -174,16 +165,7 @@ class NuSVR(KernelRegressor):
     Attributes
     ----------
     %(support)s
-    n_support_ : int32 array of shape (1,)
-        Number of support vectors.
-    dual_coef_ : array or sparse matrix of shape (n_targets, n_SV)
-        Coefficients of the support vectors, a row for each target.
-    intercept_ : array of shape (n_targets,)
-        The intercept of each target.
-    coef_ : array or sparse matrix of shape (n_targets, n_features)
-        Weights of the features; only for the linear kernel.
-    n_iter_ : int, or int32 array of shape (n_targets,)
-        Steps that the solver took; an array where y had columns.
+    %(targets)s
     epsilon_ : float, or array of shape (n_targets,)
         Half the width of the tube that ν led to.
     noise_scale_ : float, or array of shape (n_targets,)

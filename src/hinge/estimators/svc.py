@@ -38,10 +38,7 @@ class SVC(KernelClassifier, UpdatableClassifier):
     class_weight : dict, "balanced" or None, default=None
         Factor of C for each class; ``"balanced"`` gives all classes the same total.
     %(verbose)s
-    decision_function_shape : {"ovr", "ovo"}, default="ovr"
-        What `decision_function` returns for many classes: a score for each class, or the value of each pair.
-    break_ties : bool, default=False
-        Whether `predict` settles equal votes by the summed decision values instead of by the order of classes.
+    %(votes)s
     %(random_state)s
     multi_class : {"ovo", "ovr"}, default="ovo"
         Train a machine for each pair of classes, or one for each class against all others.
@@ -56,11 +53,7 @@ class SVC(KernelClassifier, UpdatableClassifier):
 
     Attributes
     ----------
-    classes_ : array of shape (n_classes,)
-        The labels.
-    %(support)s
-    n_support_ : int32 array of shape (n_classes,)
-        Number of support vectors of each class; `support_` lists them class by class.
+    %(class_support)s
     dual_coef_ : array or sparse matrix of shape (n_classes - 1, n_SV)
         Coefficients of the support vectors: row r of a support vector of class i belongs to its machine against
         class r, or r + 1 where r ≥ i. One row a machine for two classes and for ``multi_class="ovr"``.

@@ -84,10 +84,7 @@ class DecisionBoundary(Display):
         ax : matplotlib axes, optional
             Where to draw; by default a new figure.
 
-        Returns
-        -------
-        DecisionBoundary
-            The picture, drawn.
+        %(drawn)s
 
         Examples
         --------

@@ -60,10 +60,7 @@ class Calibration(Display):
         ax : matplotlib axes, optional
             Where to draw; by default a new figure.
 
-        Returns
-        -------
-        Calibration
-            The picture, drawn.
+        %(drawn)s
 
         Examples
         --------
@@ -98,6 +95,8 @@ class Calibration(Display):
             Number of bins, with as many samples each.
         ax : matplotlib axes, optional
             Where to draw; by default a new figure.
+
+        %(drawn)s
         """
         classes = np.unique(np.asarray(y_true)) if classes is None else np.asarray(classes)
         codes, shares = codes_of(y_true, classes), np.asarray(y_prob, dtype=np.float64)

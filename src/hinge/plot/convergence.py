@@ -55,10 +55,7 @@ class Convergence(Display):
         ax : matplotlib axes, optional
             Where to draw; by default a new figure.
 
-        Returns
-        -------
-        Convergence
-            The picture, drawn.
+        %(drawn)s
 
         Examples
         --------

@@ -104,10 +104,7 @@ class Landscape(Display):
         ax : matplotlib axes, optional
             Where to draw; by default a new figure.
 
-        Returns
-        -------
-        Landscape
-            The picture, drawn.
+        %(drawn)s
         """
         results = search.cv_results_
         columns = {key.removeprefix("param_"): list(results[key]) for key in results if key.startswith("param_")}

@@ -65,10 +65,7 @@ class Margins(Display):
         ax : matplotlib axes, optional
             Where to draw; by default a new figure.
 
-        Returns
-        -------
-        Margins
-            The picture, drawn.
+        %(drawn)s
 
         Examples
         --------

@@ -62,10 +62,7 @@ class Path(Display):
         ax : matplotlib axes, optional
             Where to draw; by default a new figure.
 
-        Returns
-        -------
-        Path
-            The picture, drawn.
+        %(drawn)s
 
         Examples
         --------

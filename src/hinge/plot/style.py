@@ -50,6 +50,13 @@ def missing_matplotlib() -> ModuleNotFoundError:
     return ModuleNotFoundError("plots need matplotlib: pip install 'hinge-svm[plot]'", name="matplotlib")
 
 
+# What is said of everything that draws a picture from what a user has.
+_DRAWN = """Returns
+        -------
+        {}
+            The picture, drawn."""
+
+
 class Display:
     """Base of the pictures.
 
@@ -63,6 +70,11 @@ class Display:
 
     ax_: Any
     figure_: Any
+
+    def __init_subclass__(cls) -> None:
+        for method in vars(cls).values():
+            if isinstance(method, classmethod) and method.__doc__:
+                method.__func__.__doc__ = method.__doc__.replace("%(drawn)s", _DRAWN.format(cls.__name__))
 
     def _begin(self, ax: Any) -> Any:
         """Take the axes given, or make a figure with new ones."""

@@ -60,10 +60,7 @@ class RegressionTube(Display):
         ax : matplotlib axes, optional
             Where to draw; by default a new figure.
 
-        Returns
-        -------
-        RegressionTube
-            The picture, drawn.
+        %(drawn)s
 
         Examples
         --------

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,6 +30,31 @@ CLASSIFIERS: tuple[SvmType, ...] = ("c_svc", "nu_svc")
 REGRESSIONS: tuple[SvmType, ...] = ("epsilon_svr", "nu_svr", "ranking")
 NOVELTIES: tuple[SvmType, ...] = ("one_class", "svdd")
 
+
+class _Typed(Protocol):
+    @property
+    def svm_type(self) -> SvmType: ...
+
+
+class OfType:
+    """What a type of machine is for, asked of whatever has a ``svm_type``."""
+
+    @property
+    def is_classifier(self: _Typed) -> bool:
+        """Whether classes are told apart."""
+        return self.svm_type in CLASSIFIERS
+
+    @property
+    def is_regression(self: _Typed) -> bool:
+        """Whether numbers are predicted."""
+        return self.svm_type in REGRESSIONS
+
+    @property
+    def is_novelty(self: _Typed) -> bool:
+        """Whether inliers are told from outliers."""
+        return self.svm_type in NOVELTIES
+
+
 #: LIBSVM's names of the kernels, in the order of its ``-t``, and ours.
 KERNEL_TYPES = {
     "linear": "linear", "polynomial": "poly", "rbf": "rbf", "sigmoid": "sigmoid", "precomputed": "precomputed",
@@ -43,7 +68,7 @@ _MOST_DECISIONS = 2**22
 
 
 @dataclass(frozen=True, eq=False)
-class LibsvmModel:
+class LibsvmModel(OfType):
     """What a LIBSVM model file says.
 
     Attributes
@@ -98,21 +123,6 @@ class LibsvmModel:
     def n_classes(self) -> int:
         """LIBSVM's ``nr_class``: 2 for regression and one class."""
         return 2 if self.labels is None else len(self.labels)
-
-    @property
-    def is_classifier(self) -> bool:
-        """Whether the model tells classes apart."""
-        return self.svm_type in CLASSIFIERS
-
-    @property
-    def is_regression(self) -> bool:
-        """Whether the model predicts numbers."""
-        return self.svm_type in REGRESSIONS
-
-    @property
-    def is_novelty(self) -> bool:
-        """Whether the model tells inliers from outliers."""
-        return self.svm_type in NOVELTIES
 
     @property
     def has_probabilities(self) -> bool:
