@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hinge.arrays import Index
+from hinge.arrays import FeatureRows, Floats, Index, Vector
 from hinge.data.layout import LAYOUT
 from hinge.data.samples import KINDS, Samples, Statistic
 from hinge.kernel.double_double import add, divide, multiply, two_product, two_sum
@@ -66,8 +66,8 @@ def sharp_image(
             team.check()
             part = slice(first, first + LAYOUT.flat_tile[0])
             values = _comparisons(samples, statistic, rows[start:stop], support[part])
-            kernel.sharpen(*values, row_norms[:, start:stop], column_norms[:, part])
-            _accumulate(*values, coefficients[part], image[0, start:stop], image[1, start:stop])
+            kernel.sharpen(values[0], values[1], row_norms[:, start:stop], column_norms[:, part])
+            _accumulate(values, coefficients[part], image[:, start:stop])
 
     team.share(len(rows), LAYOUT.few_rows, work, seconds_of(samples, len(rows) * len(support)))
     return image
@@ -78,7 +78,7 @@ def sharp_weights(samples: Samples, support: Index, coefficients: NDArray[np.flo
     weights = np.zeros((2, samples.n_features))
     for part in _parts(support):
         exact, places = samples.exact_rows_of(support[part])
-        _combine(*exact, places, coefficients[part], weights[0], weights[1])
+        _combine(exact, places, coefficients[part], weights)
     return weights
 
 
@@ -87,7 +87,7 @@ def sharp_projection(samples: Samples, weights: Pairs, rows: Index) -> Pairs:
     image = np.zeros((2, len(rows)))
     for part in _parts(rows):
         exact, places = samples.exact_rows_of(rows[part])
-        _project(*exact, places, weights[0], weights[1], image[0, part], image[1, part])
+        _project(exact, places, weights, image[:, part])
     return image
 
 
@@ -95,16 +95,19 @@ def _parts(index: Index) -> list[slice]:
     return [slice(k, k + LAYOUT.read_rows) for k in range(0, len(index), LAYOUT.read_rows)]
 
 
-def _comparisons(samples: Samples, statistic: Statistic, rows: Index, columns: Index) -> tuple[Any, Any]:
-    high, low = np.empty((len(rows), len(columns))), np.zeros((len(rows), len(columns)))
+def _comparisons(samples: Samples, statistic: Statistic, rows: Index, columns: Index) -> Pairs:
+    values = np.zeros((2, len(rows), len(columns)))
     if samples.is_exactly_compared:  # bits and given values: what double precision says is exact
         others = samples.take(columns, np.float64)
-        others.compare(statistic, samples.panel(rows, np.float64), 0, len(columns), high)
+        others.compare(statistic, samples.panel(rows, np.float64), 0, len(columns), values[0])
     else:
         exact, places = samples.exact_rows_of(np.concatenate([rows, columns]))
         rows, columns = places[: len(rows)], places[len(rows) :]
-        _compare(KINDS[statistic], *exact, samples.n_features, rows, columns, high, low)
-    return high, low
+        if exact.values.ndim == 2:
+            _compare_dense(KINDS[statistic], exact.values, rows, columns, values)
+        else:
+            _compare_sparse(KINDS[statistic], exact, np.zeros(samples.n_features), rows, columns, values)
+    return values
 
 
 def _norms(samples: Samples, statistic: Statistic, index: Index) -> Pairs:
@@ -115,7 +118,7 @@ def _norms(samples: Samples, statistic: Statistic, index: Index) -> Pairs:
     else:
         for part in _parts(index):
             exact, places = samples.exact_rows_of(index[part])
-            _measure(KINDS[statistic], *exact, places, norms[0, part], norms[1, part])
+            _measure(KINDS[statistic], exact, places, norms[:, part])
     return norms
 
 
@@ -135,29 +138,22 @@ def _term(kind: int, x: float, y: float) -> tuple[float, float]:
 
 
 @compiled_literally
-def _compare(
-    kind: int,
-    indptr: Any,
-    indices: Any,
-    values: Any,
-    n_features: int,
-    rows: Any,
-    columns: Any,
-    high: Any,
-    low: Any,
-) -> None:
-    """Comparisons of ``rows`` and ``columns``, of a CSR matrix or of ``values`` if that has two axes."""
-    if values.ndim == 2:  # known when this is compiled, so that only one branch remains
-        for w in range(rows.shape[0]):
-            row = values[rows[w]]
-            for t in range(columns.shape[0]):
-                column = values[columns[t]]
-                total = (0.0, 0.0)
-                for f in range(n_features):
-                    total = add(total, _term(kind, np.float64(row[f]), np.float64(column[f])))
-                high[w, t], low[w, t] = total
-        return
-    spread = np.zeros(n_features)
+def _compare_dense(kind: int, values: Floats, rows: Index, columns: Index, out: Pairs) -> None:
+    """Comparisons of ``rows`` and ``columns``, both numbers of lines of ``values``."""
+    for w in range(rows.shape[0]):
+        row = values[rows[w]]
+        for t in range(columns.shape[0]):
+            column = values[columns[t]]
+            total = (0.0, 0.0)
+            for f in range(row.shape[0]):
+                total = add(total, _term(kind, np.float64(row[f]), np.float64(column[f])))
+            out[0, w, t], out[1, w, t] = total
+
+
+@compiled_literally
+def _compare_sparse(kind: int, csr: FeatureRows, spread: Vector, rows: Index, columns: Index, out: Pairs) -> None:
+    """As `_compare_dense`, of a CSR matrix; ``spread`` has a zero for each of its features."""
+    indptr, indices, values = csr
     for w in range(rows.shape[0]):
         alone = (0.0, 0.0)  # what the row's features add where the column has none of them
         for p in range(indptr[rows[w]], indptr[rows[w] + 1]):
@@ -172,18 +168,18 @@ def _compare(
                 if kind > 0 and x != 0:
                     own = _term(kind, x, 0.0)
                     total = add(total, (-own[0], -own[1]))
-            high[w, t], low[w, t] = total
+            out[0, w, t], out[1, w, t] = total
         for p in range(indptr[rows[w]], indptr[rows[w] + 1]):
             spread[indices[p]] = 0.0
 
 
 @compiled_literally
-def _accumulate(high: Any, low: Any, coefficients: Any, total_high: Any, total_low: Any) -> None:
-    for w in range(high.shape[0]):
-        total = (total_high[w], total_low[w])
-        for t in range(high.shape[1]):
-            total = add(total, multiply((high[w, t], low[w, t]), (coefficients[t], 0.0)))
-        total_high[w], total_low[w] = total
+def _accumulate(values: Pairs, coefficients: Vector, out: Pairs) -> None:
+    for w in range(out.shape[1]):
+        total = (out[0, w], out[1, w])
+        for t in range(coefficients.shape[0]):
+            total = add(total, multiply((values[0, w, t], values[1, w, t]), (coefficients[t], 0.0)))
+        out[0, w], out[1, w] = total
 
 
 @compiled_literally
@@ -203,37 +199,35 @@ def _entry(indices: Any, values: Any, row: int, p: int) -> tuple[Any, Any]:
 
 
 @compiled_literally
-def _measure(kind: int, indptr: Any, indices: Any, values: Any, rows: Any, high: Any, low: Any) -> None:
+def _measure(kind: int, exact: FeatureRows, rows: Index, out: Pairs) -> None:
+    indptr, indices, values = exact
     for w in range(rows.shape[0]):
         row, total = rows[w], (0.0, 0.0)
         start, stop = _places(indptr, values, row)
         for p in range(start, stop):
             _, x = _entry(indices, values, row, p)
             total = add(total, _term(kind, x, x if kind == 0 else 0.0))
-        high[w], low[w] = total
+        out[0, w], out[1, w] = total
 
 
 @compiled_literally
-def _combine(
-    indptr: Any, indices: Any, values: Any, support: Any, coefficients: Any, weights_high: Any, weights_low: Any
-) -> None:
+def _combine(exact: FeatureRows, support: Index, coefficients: Vector, weights: Pairs) -> None:
+    indptr, indices, values = exact
     for k in range(support.shape[0]):
         row = support[k]
         start, stop = _places(indptr, values, row)
         for p in range(start, stop):
             f, x = _entry(indices, values, row, p)
-            total = add((weights_high[f], weights_low[f]), two_product(coefficients[k], x))
-            weights_high[f], weights_low[f] = total
+            weights[0, f], weights[1, f] = add((weights[0, f], weights[1, f]), two_product(coefficients[k], x))
 
 
 @compiled_literally
-def _project(
-    indptr: Any, indices: Any, values: Any, rows: Any, weights_high: Any, weights_low: Any, high: Any, low: Any
-) -> None:
+def _project(exact: FeatureRows, rows: Index, weights: Pairs, out: Pairs) -> None:
+    indptr, indices, values = exact
     for w in range(rows.shape[0]):
         row, total = rows[w], (0.0, 0.0)
         start, stop = _places(indptr, values, row)
         for p in range(start, stop):
             f, x = _entry(indices, values, row, p)
-            total = add(total, multiply((weights_high[f], weights_low[f]), (x, 0.0)))
-        high[w], low[w] = total
+            total = add(total, multiply((weights[0, f], weights[1, f]), (x, 0.0)))
+        out[0, w], out[1, w] = total

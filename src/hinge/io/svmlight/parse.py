@@ -17,6 +17,8 @@ not plain, `_features` hands back to its caller, and resumes behind it.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -189,28 +191,11 @@ def _value(
     return at, n_odd, OK
 
 
-@compiled_exactly
-def parse_block(
-    text: Text,
-    stop: int,
-    y: NDArray[np.float64],
-    queries: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    columns: NDArray[np.integer],
-    values: NDArray[np.floating],
-    odd: NDArray[np.int64],
-    bad: NDArray[np.int64],
-    limit: int,
-    largest: float,
-) -> tuple[int, int, int, int, int, int, bool, bool]:
-    """Read whole lines of text. A line that does not fit is noted and skipped.
+class Room(NamedTuple):
+    """Where `parse_block` writes.
 
-    Parameters
+    Attributes
     ----------
-    text : uint8 array
-        Whole lines up to ``stop``, where the last one ends; then padding.
-    stop : int
-        Length without the padding.
     y, queries, ends : arrays, one entry per line at least
         Filled with each row's label, query id (-1 for none) and the number of features up to its end.
     columns, values : arrays, one entry per colon at least
@@ -220,6 +205,31 @@ def parse_block(
         label, minus one minus its row.
     bad : int64 array of shape (any, 3)
         Filled with the first malformed lines: line from 0, position of the culprit, code.
+    """
+
+    y: NDArray[np.float64]
+    queries: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    columns: NDArray[np.integer]
+    values: NDArray[np.floating]
+    odd: NDArray[np.int64]
+    bad: NDArray[np.int64]
+
+
+@compiled_exactly
+def parse_block(
+    text: Text, stop: int, room: Room, limit: int, largest: float
+) -> tuple[int, int, int, int, int, int, bool, bool]:
+    """Read whole lines of text. A line that does not fit is noted and skipped.
+
+    Parameters
+    ----------
+    text : uint8 array
+        Whole lines up to ``stop``, where the last one ends; then padding.
+    stop : int
+        Length without the padding.
+    room : Room
+        Where to write.
     limit : int
         The largest index allowed.
     largest : float
@@ -231,6 +241,7 @@ def parse_block(
         Numbers of lines, rows, features, odd numbers and malformed lines, the largest index, whether index 0
         occurs, and whether a query id occurs.
     """
+    y, queries, ends, columns, values, odd, bad = room
     n_lines = n_rows = n_odd = n_bad = 0
     zero: Int = np.int64(0)  # a literal would have the functions above compiled once more
     none: Int = np.int64(-1)

@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 from hinge.io.budget import Budget
 from hinge.io.svmlight.errors import LABEL_RANGE, DataFileError, LineError, describe, malformed
 from hinge.io.svmlight.numbers import Text
-from hinge.io.svmlight.parse import VALUE_RANGE, count, parse_block
+from hinge.io.svmlight.parse import VALUE_RANGE, Room, count, parse_block
 from hinge.io.svmlight.source import BLOCK_BYTES, LONGEST_LINE, LineTooLongError, Source, blocks, open_source
 from hinge.runtime.threads import available_threads
 
@@ -114,8 +114,9 @@ class _Parser:
         values = np.empty(colons, self.dtype)
         odd = np.empty((lines + colons, 2), np.int64)  # memory that is never touched costs nothing
         bad = np.empty((min(self.max_errors, lines), 3), np.int64)
+        room = Room(y, queries, ends, columns, values, odd, bad)
         n_lines, n_rows, n, n_odd, n_bad, top, has_zero, has_query = parse_block(
-            text, stop, y, queries, ends, columns, values, odd, bad, self.limit, _LARGEST[self.dtype]
+            text, stop, room, self.limit, _LARGEST[self.dtype]
         )
         culprits = bad[:n_bad].tolist()
         if n_odd:

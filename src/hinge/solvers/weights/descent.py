@@ -17,10 +17,12 @@ few features they are all alike and the descent crawls; it notices, and leaves t
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from hinge.arrays import Index, Vector
+from hinge.arrays import FeatureRows, Index, Vector
 from hinge.data.products import add_row, row_dot
 from hinge.dual.optimality import multipliers_of
 from hinge.runtime.jit import compiled
@@ -81,9 +83,10 @@ class _Descent:
         self.excess = np.zeros(len(self.levels))
         self.penalty = self.policy.penalty * float(state.gram.diagonal.mean()) if problem.n_groups else 0.0
         curvature = np.tile(state.gram.diagonal, problem.n_variables // problem.n_samples) + self.penalty
-        self.ridge = np.zeros(problem.n_variables) if problem.ridge is None else problem.ridge
-        curvature += self.ridge
-        self.rate = 1 / np.maximum(curvature, np.finfo(np.float64).tiny)
+        ridge = np.zeros(problem.n_variables) if problem.ridge is None else problem.ridge
+        rate = 1 / np.maximum(curvature + ridge, np.finfo(np.float64).tiny)
+        box = problem.lo, problem.hi, problem.group
+        self.variables = Variables(problem.v, *box, ridge, rate, self.beta, self.weights, self.excess)
         self.movable = np.flatnonzero(problem.lo < problem.hi)
         self.random = np.full(1, SEED, dtype=np.uint64)
         self.distance = state.violation()
@@ -103,7 +106,7 @@ class _Descent:
 
     def sweep(self) -> None:
         """Move every variable that is not set aside once, and change the multipliers when it is time."""
-        problem, order = self.state.problem, self.order
+        order = self.order
         shuffle(order, self.random)
         weights = self.state.gram.weights
         piece = min(int(max(_WORK_AT_ONCE / self.state.gram.cost, 1.0)), weights.most_visited)
@@ -111,11 +114,7 @@ class _Descent:
         n_kept = n_moves = 0
         for start in range(0, len(order), piece):
             part = order[start : start + piece]
-            kept, moves = sweep(
-                *self.rows, problem.n_samples, part, problem.v, problem.lo, problem.hi, problem.group,
-                self.ridge, self.rate, self.levels, self.penalty, *self.margins, self.beta,
-                self.weights, self.excess, slopes,
-            )  # fmt: skip
+            kept, moves = sweep(self.rows, self.variables, part, self.levels, self.penalty, self.margins, slopes)
             order[n_kept : n_kept + kept] = part[:kept]
             n_kept, n_moves = n_kept + kept, n_moves + moves
             weights.let_go()
@@ -173,38 +172,54 @@ def shuffle(order: Index, random: NDArray[np.uint64]) -> None:
     random[0] = x
 
 
+class Variables(NamedTuple):
+    """What `sweep` knows of every variable, and the point that it changes.
+
+    Attributes
+    ----------
+    v, lo, hi, group, ridge : arrays
+        The problem's, one entry a variable.
+    rate : float64 array
+        1 over the curvature along each variable, the penalty counted in.
+    beta, weights, excess : float64 arrays
+        The point, its weight vector, and the excess of each group's sum; changed in place.
+    """
+
+    v: Vector
+    lo: Vector
+    hi: Vector
+    group: NDArray[np.int8]
+    ridge: Vector
+    rate: Vector
+    beta: Vector
+    weights: Vector
+    excess: Vector
+
+
 @compiled
 def sweep(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    values: NDArray[np.floating],
-    n_samples: int,
+    rows: FeatureRows,
+    variables: Variables,
     order: Index,
-    v: Vector,
-    lo: Vector,
-    hi: Vector,
-    group: NDArray[np.int8],
-    ridge: Vector,
-    rate: Vector,
     levels: Vector,
     penalty: float,
-    lower: float,
-    upper: float,
-    beta: Vector,
-    weights: Vector,
-    excess: Vector,
+    margins: tuple[float, float],
     slopes: Vector,
 ) -> tuple[int, int]:
     """Move each variable of ``order`` to where its own slope vanishes, within its box.
 
-    Variables at a bound whose slope is beyond ``lower`` or ``upper`` are set aside: the others are moved to the
-    front of ``order``. ``slopes`` collects the largest and the smallest slope that could be followed.
+    Variables at a bound whose slope is beyond the ``margins`` are set aside: the others are moved to the front of
+    ``order``. ``slopes`` collects the largest and the smallest slope that could be followed.
 
     Returns
     -------
     int, int
         How many variables were not set aside, and how many moved.
     """
+    indptr, indices, values = rows
+    v, lo, hi, group, ridge, rate, beta, weights, excess = variables
+    lower, upper = margins
+    n_samples = values.shape[0] if values.ndim == 2 else indptr.shape[0] - 1
     n_kept = n_moves = 0
     top, bottom = slopes[0], slopes[1]
     for k in range(order.shape[0]):
