@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from hinge import Gram, Kernel
 from reference import kernel_matrix
@@ -89,6 +90,21 @@ def test_product_at_its_own_support_compares_pairs_once(n_support, threads):
         before = gram.counts.evaluations
         np.testing.assert_allclose(gram.product(beta, rows), (expected @ beta)[rows], atol=1e-12)
         assert gram.counts.evaluations - before <= max(0.65 * len(rows) * n_support, len(rows))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("n_rows", [1, 3, 130])
+@pytest.mark.parametrize("kind", ["few", "many", "bits", "sparse"])
+def test_product_at_few_rows_of_many_support_vectors(kind, n_rows, threads):
+    rng = np.random.default_rng(2)
+    data = rng.normal(size=(2600, 90 if kind == "many" else 5))
+    if kind in ("bits", "sparse"):
+        data = (rng.random((2600, 70)) < 0.08) * (1.0 if kind == "bits" else rng.normal(size=(2600, 70)))
+    rows, coefficients = rng.permutation(2600)[:n_rows], rng.normal(size=2600)
+    expected = kernel_matrix("rbf", data[rows], data, gamma=0.05) @ coefficients
+    gram = Gram(sp.csr_array(data) if kind == "sparse" else data, Kernel("rbf", gamma=0.05), threads=threads)
+    assert gram.storage == {"few": "dense", "many": "dense"}.get(kind, kind)
+    np.testing.assert_allclose(gram.product(coefficients, rows), expected, atol=1e-10)
 
 
 @pytest.mark.parametrize("rows", [4, 50])

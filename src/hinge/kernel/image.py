@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from hinge.arrays import Floats, Index, Vector
-from hinge.data.samples import Samples
+from hinge.data.samples import Samples, Statistic
 from hinge.kernel.tiles import Tiles
 from hinge.runtime.threads import EVEN, Team, blas_on_one_thread
 
@@ -20,6 +20,7 @@ class Comparing(Protocol):
     """Samples and tiles of their kernel values, as `hinge.kernel.source.Source` has them."""
 
     samples: Samples
+    statistic: Statistic
 
     def tiles(self, dtype: Any, index: Index | None = None) -> Tiles:
         """Return tiles whose columns are all samples, or those in ``index``."""
@@ -39,6 +40,8 @@ def image(
             order, everywhere = np.concatenate([support, others]), np.empty(len(coefficients))
             everywhere[order] = _image_of_first(source.tiles(dtype, order), factors, team)
             return everywhere[rows], n_inside * n_rows - n_inside * (n_inside - 1) // 2
+        if n_rows <= source.samples.tile_shape(source.statistic)[0] < len(support):
+            return _image_of_few(source, support, factors, rows, dtype, team), len(support) * n_rows
     tiles, result = source.tiles(dtype, rows), np.zeros(n_rows)
 
     def add(start: int, stop: int, tile: Floats, piece: slice) -> None:
@@ -47,6 +50,24 @@ def image(
     with blas_on_one_thread():
         tiles.visit(support, team, add, source.samples)
     return result, len(support) * n_rows
+
+
+def _image_of_few(
+    source: Comparing, support: Index, factors: Floats, rows: Index, dtype: Any, team: Team
+) -> Vector:
+    """Return Σ factor · k(·, ·) of the samples ``support`` at the ``rows`` of one panel.
+
+    The support vectors are the long side of the tiles here; what ranges of them come to is added in their order.
+    """
+    tiles = source.tiles(dtype, support)
+    sums: dict[int, Vector] = {}
+
+    def add(start: int, stop: int, tile: Floats, _: slice) -> None:
+        sums[start] = np.asarray(tile @ factors[start:stop], dtype=np.float64)
+
+    with blas_on_one_thread():
+        tiles.visit(rows, team, add, source.samples)
+    return np.sum([sums[start] for start in sorted(sums)], axis=0)
 
 
 def _image_of_first(tiles: Tiles, coefficients: Floats, team: Team) -> Vector:

@@ -54,14 +54,17 @@ def is_exact(state: State, tol: float) -> bool:
 
 
 def is_vague_near(state: State, tol: float) -> bool:
-    """Whether a sample of which little is known may have come near the margin."""
-    if state.vague is None:
+    """Whether a sample of which little is known has a part in the answer, or may have come near the margin.
+
+    What is looked at is what `refresh` would compute anew.
+    """
+    if state.vague is None or not state.vague.any():
         return False
-    problem = state.problem
+    problem, n = state.problem, state.gram.n
     multipliers = multipliers_of(problem, state.beta, state.residual)
-    reach = np.tile(2 * (state.vague + state.drift) + 2 * _SAFETY * tol, problem.n_variables // state.gram.n)
-    near = free_and_near(problem, state.beta, state.residual, multipliers, reach)
-    return bool((near.reshape(-1, state.gram.n).any(axis=0) & (state.vague > 0)).any())
+    reach = np.tile(np.maximum(2 * (state.vague + state.drift), 2 * _SAFETY * tol), problem.n_variables // n)
+    near = free_and_near(problem, state.beta, state.residual, multipliers, reach) | (state.beta != 0)
+    return bool((near.reshape(-1, n).any(axis=0) & (state.vague > 0)).any())
 
 
 def is_within(violation: float, rounding: float, tol: float) -> bool:

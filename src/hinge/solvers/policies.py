@@ -133,11 +133,15 @@ class Touch:
     further : float
         A working set is solved to this share of the violation of the whole: nearly to the end, because all that
         will move is in it, and every set costs the rows of whatever has moved.
+    reach : float
+        Samples whose distance from the margin is more than this share of the violation wait until the others have
+        settled: most residuals move by much less than that of the sample's nearest neighbours.
     """
 
     size: int = 128
     rounds: int = 20
     further: float = 1e-3
+    reach: float = 0.3
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import isqrt
 
 import numpy as np
 
@@ -17,9 +18,10 @@ from hinge.dual.problem import DualProblem
 from hinge.dual.residuals import ERROR_ALLOWED, Reference, exact_residual, residual_since
 from hinge.runtime.interrupt import Cancelled
 from hinge.solvers.block.block import solve_block
-from hinge.solvers.exactness import refresh
+from hinge.solvers.block.shrinking import ActiveSet, near_margin
+from hinge.solvers.exactness import is_vague_near, refresh
 from hinge.solvers.run import Run
-from hinge.solvers.state import State
+from hinge.solvers.state import State, keeps_sums
 
 
 def resume(state: State, known: Reference, tol: float) -> None:
@@ -49,37 +51,55 @@ def resume(state: State, known: Reference, tol: float) -> None:
     state.reference = replace(reference, exact=exact)
     state.vague = np.where(exact, 0.0, reference.error)
     state.is_stale = False
-    if not exact.all():
+    if is_vague_near(state, tol):
         refresh(state, tol)
 
 
 def _go_over(state: State, known: Reference, everyone: Index, tol: float) -> None:
     """Set the residual by a known point, compute what is not known, and make the point feasible."""
-    there = _follow(state, known, everyone)
-    unknown = np.flatnonzero(~np.isfinite(there.error))
+    unknown = np.flatnonzero(~np.isfinite(known.error))
+    if not keeps_sums(state.problem, state.beta):
+        _make_feasible(state, known, unknown, tol)
+    _follow(state, known, everyone)
     if len(unknown):
-        _compute(state, there, unknown, tol)
+        _compute(state, unknown, tol)
+
+
+def _make_feasible(state: State, known: Reference, unknown: Index, tol: float) -> None:
+    """Give the sums what they lack; the residual, by which that goes, is good enough for it and no more."""
+    there, state.residual[:] = known.beta, known.residual
     for _ in range(1 + state.problem.n_groups):  # each round may find that the next sample of its order is needed
+        moved = np.flatnonzero(state.beta != there)
+        step = (state.beta - there)[moved]
+        state.residual.reshape(-1, state.gram.n)[...] -= state.product(moved, step)
+        if state.problem.ridge is not None:
+            state.residual[moved] -= state.problem.ridge[moved] * step
+        if len(unknown):
+            fresh, _ = exact_residual(state.problem, state.gram, state.beta, unknown, tol)
+            state.residual.reshape(-1, state.gram.n)[:, unknown] = fresh
+        there = state.beta.copy()
         if not _restore_sums(state):
-            break
-        there = _follow(state, there, everyone)
+            return
 
 
-def _follow(state: State, known: Reference, everyone: Index) -> Reference:
-    """Take the residual of a known point to where the state is, and return that point."""
-    residual, error = residual_since(known, state.problem, state.gram, state.beta, everyone, np.inf)
+def _follow(state: State, known: Reference, everyone: Index) -> None:
+    """Take the residual of a known point to where the state is, with a bound on its error."""
+    residual, error = known.residual, known.error
+    if not np.array_equal(state.beta, known.beta):
+        residual, error = residual_since(known, state.problem, state.gram, state.beta, everyone, np.inf)
     state.residual[:] = residual.ravel()
-    there = Reference(state.beta.copy(), state.residual.copy(), error, np.ones(len(error), dtype=bool))
-    state.reference = there
-    return there
+    state.reference = Reference(
+        state.beta.copy(), state.residual.copy(), error.copy(), np.ones(len(error), dtype=bool)
+    )
 
 
-def _compute(state: State, reference: Reference, samples: Index, tol: float) -> None:
+def _compute(state: State, samples: Index, tol: float) -> None:
     """Compute the residual of some samples from β alone."""
+    assert state.reference is not None
     residual, error = exact_residual(state.problem, state.gram, state.beta, samples, tol)
-    for residuals in (state.residual, reference.residual):
+    for residuals in (state.residual, state.reference.residual):
         residuals.reshape(-1, state.gram.n)[:, samples] = residual
-    reference.error[samples] = error
+    state.reference.error[samples] = error
 
 
 def _restore_sums(state: State) -> bool:
@@ -103,7 +123,7 @@ def _fill(problem: DualProblem, beta: Vector, residual: Vector, mine: Index, lac
     sign = 1.0 if lack > 0 else -1.0
     room = (problem.hi[mine] - beta[mine]) if lack > 0 else (beta[mine] - problem.lo[mine])
     able = mine[room > 0]
-    able = able[np.argsort(-sign * residual[able], kind="stable")]
+    able = _first_with_room(able, -sign * residual[able], room[room > 0], abs(lack))
     room = (problem.hi[able] - beta[able]) if lack > 0 else (beta[able] - problem.lo[able])
     wanted = np.minimum(room, abs(lack))  # a box may be open
     taken = np.minimum(wanted, np.maximum(abs(lack) - (np.cumsum(wanted) - wanted), 0.0))
@@ -114,13 +134,34 @@ def _fill(problem: DualProblem, beta: Vector, residual: Vector, mine: Index, lac
     beta[able[full]] = bound[able[full]]
 
 
+def _first_with_room(able: Index, keys: Vector, room: Vector, lack: float) -> Index:
+    """Return those of ``able`` with the smallest keys that have room for ``lack`` together, in this order."""
+    count = isqrt(len(able))  # most often one is enough
+    if 0 < count < len(able):
+        first = np.sort(np.argpartition(keys, count)[:count])
+        if room[first].sum() >= lack:
+            return able[first[np.argsort(keys[first], kind="stable")]]
+    return able[np.argsort(keys, kind="stable")]
+
+
 def touch_up_then(method: Callable[[State, float, Run], None]) -> Callable[[State, float, Run], None]:
     """Return a method that tries some small working sets before ``method``."""
 
     def work(state: State, tol: float, run: Run) -> None:
         touch = run.policy.touch
+        if state.gram.is_cheap and run.settings.shrinking and state.violation() > tol:
+            _touch_near(state, tol, run)
         solve_block(state, tol, run, touch.rounds, touch)
         if state.violation() > tol:
             method(state, tol, run)
 
     return work
+
+
+def _touch_near(state: State, tol: float, run: Run) -> None:
+    """Work on the samples near the margin alone: all others want the sum of what moved, not every step of it."""
+    touch = run.policy.touch
+    near = near_margin(state, run.policy, touch.reach * state.violation())
+    if len(near) <= run.policy.worthwhile * state.gram.n:
+        with ActiveSet(state, near, run) as chosen:
+            solve_block(chosen.part, tol, run, touch.rounds, touch)

@@ -228,10 +228,11 @@ def _solve_subset_first(state: State, tol: float, run: Run) -> None:
     run.phase = "" if not run.nest else run.phase
 
 
-def near_margin(state: State, policy: Policy) -> Index:
-    """Samples that violate, are free, or are near to either."""
+def near_margin(state: State, policy: Policy, width: float = np.inf) -> Index:
+    """Samples that violate, are free, or are near to either: within ``width`` at most."""
     multipliers = multipliers_of(state.problem, state.beta, state.residual)
-    near = free_and_near(state.problem, state.beta, state.residual, multipliers, _width(state, policy))
+    width = min(width, _width(state, policy))
+    near = free_and_near(state.problem, state.beta, state.residual, multipliers, width)
     return _samples_with(state, near)
 
 
