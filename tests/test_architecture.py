@@ -142,7 +142,6 @@ def test_a_cycle_is_found():
 
 # Functions with more than sixty lines of code or more than seven parameters, and why.
 _API = "scikit-learn's parameters, each by its name"
-_MEND = "to be mended: arrays that should travel in a NamedTuple, or a page that should be several functions"
 LARGE = {
     "estimators.linear.__init__": _API,
     "selection.search.__init__": _API,
@@ -152,15 +151,7 @@ LARGE = {
     "dask.reading.read_svmlight": "options of a reader, each by its name",
     "io.svmlight.read.parsed_pieces": "options of a reader, each by its name",
     "lab.race.race": "options of a race, each by its name",
-    **dict.fromkeys(
-        (
-            "lab.algorithms.coordinate_ascent._sweep", "lab.algorithms.gain_rows._steps",
-            "lab.algorithms.gradient_projection._climb", "lab.algorithms.platt_steps._next_violator",
-            "lab.algorithms.platt_steps._joint_step", "lab.experiments.platt._series_section",
-        ),
-        _MEND,
-    ),
-}  # fmt: skip
+}
 
 
 def large(name: str, text: str) -> set[str]:

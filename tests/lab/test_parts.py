@@ -44,6 +44,15 @@ def start(C=10.0, X=POINTS, y=LABELS):
     return State(problem, Gram(X, Kernel("linear"), precision="double"), problem.start.copy(), problem.v.copy())
 
 
+def standing(beta, errors, lo, hi, diagonal=None):
+    """Platt's machine at this point, with kernel rows and the threshold 0."""
+    n = len(beta)
+    whole = assemble(start(X=np.arange(float(n))[:, None], y=np.arange(n) % 2 * 2 - 1))
+    arrays = (np.array(values, float) for values in (beta, errors, lo, hi, diagonal or np.ones(n)))
+    point = dict(zip(("beta", "errors", "lo", "hi", "diagonal"), arrays, strict=True))
+    return whole._replace(**point, rows=np.zeros((1, n)))
+
+
 @pytest.mark.parametrize(
     ("beta", "step"),
     [
@@ -54,31 +63,31 @@ def start(C=10.0, X=POINTS, y=LABELS):
     ],
 )
 def test_joint_step_of_two_variables_is_clipped_to_the_box(beta, step):
-    lo, hi, r = np.array([-10.0, 0.0]), np.array([0.0, 10.0]), np.array([-1.0, 1.0])
-    assert _joint_step(0, 1, np.array(beta), r, lo, hi, 1.0, 4.0, 2.0) == step
+    two = standing(beta, [-1.0, 1.0], [-10.0, 0.0], [0.0, 10.0], diagonal=[1.0, 4.0])
+    assert _joint_step(two, 0, 1, 2.0) == step
 
 
 def test_without_curvature_the_better_end_of_the_segment_is_taken():
-    lo, hi, r = np.array([-3.0, 0.0]), np.array([0.0, 3.0]), np.array([-1.0, 1.0])
-    assert _joint_step(0, 1, np.zeros(2), r, lo, hi, 1.0, 1.0, 1.0) == 3.0
-    assert _joint_step(0, 1, np.zeros(2), np.ones(2), lo, hi, 1.0, 1.0, 1.0) == 0.0  # both ends are alike
+    box = [-3.0, 0.0], [0.0, 3.0]
+    assert _joint_step(standing([0.0, 0.0], [-1.0, 1.0], *box), 0, 1, 1.0) == 3.0
+    assert _joint_step(standing([0.0, 0.0], [1.0, 1.0], *box), 0, 1, 1.0) == 0.0  # both ends are alike
 
 
 def test_first_and_second_choice_of_platt():
-    lo, hi, order = np.zeros(4), np.ones(4), np.arange(4)
-    beta, r = np.array([0.0, 0.5, 0.5, 1.0]), np.array([0.3, -0.2, 0.1, 0.4])
-    free, place = np.array([1, 2]), np.array([-1, 0, 1, -1])
-    kernel_machine = (np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0), np.empty(0))
+    machine = standing([0.0, 0.5, 0.5, 1.0], [0.3, -0.2, 0.1, 0.4], np.zeros(4), np.ones(4))
+    machine.place[:] = [-1, 0, 1, -1]
+    free = np.array([1, 2])
 
     def next_violator(turn, only_free):
-        return _next_violator(order, turn, only_free, place, beta, r, r, lo, hi, kernel_machine, 0.0, 0.01)
+        machine.counts[TURN] = turn
+        return _next_violator(machine, np.arange(4), only_free, 0.01)
 
     assert next_violator(0, False) == 0
     assert next_violator(1, False) == 1
     assert next_violator(0, True) == 1
     assert next_violator(3, False) == 4  # at its bound on the right side: none is left
-    assert _second_choice(0, free, r, 0.0) == 1  # the free one of smallest residual
-    assert _second_choice(1, free, r, 0.0) == 2
+    assert _second_choice(0, free, machine.errors, 0.0) == 1  # the free one of smallest residual
+    assert _second_choice(1, free, machine.errors, 0.0) == 2
 
 
 def test_platts_weight_vector_and_list_of_free_samples_follow_the_steps():

@@ -22,10 +22,10 @@ from hinge.lab.algorithms.course import ANY_GROUPS, laboratory
 from hinge.lab.algorithms.pairs import curvature_of, move, subtract_row
 from hinge.report import Status
 from hinge.runtime.jit import compiled
+from hinge.solvers.pairs.loop import Outcome
+from hinge.solvers.pairs.step import CONVERGED, NEEDS_ROWS, STEP_LIMIT, Point, Rows, use_rows
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.state import State
-
-_DONE, _NEEDS_ROWS, _STEP_LIMIT = 0, 1, 2
 
 # Steps between two looks at clock, limits and callback; a look computes the violation of all samples.
 _STEPS_PER_LOOK = 1000
@@ -49,31 +49,35 @@ def sweep(state: State, tol: float, run: Run, order: Index, only_free: bool) -> 
     position, total = 0, 0
     next_look = (run.iterations // _STEPS_PER_LOOK + 1) * _STEPS_PER_LOOK
     while True:
-        cache = gram.cache
-        tally = np.zeros(2)
+        point, rows = Point.of(problem, state.beta, state.residual), Rows.of_cache(gram)
         limit = min(next_look, run.max_iter) - run.iterations
-        code, position, steps, first, second = _sweep(
-            order, position, only_free, cache.rows, cache.slot_of, cache.last_use, cache.clock, gram.diagonal,
-            state.beta, state.residual, problem.lo, problem.hi, problem.group, problem.n_groups, tol, limit, tally,
-        )  # fmt: skip
-        total += steps
-        state.note_steps(tally[1])
-        run.count(steps, tally[0])
-        if code == _NEEDS_ROWS:
-            gram.rows(np.unique(np.array([first, second])))
-        if run.iterations >= next_look or code == _STEP_LIMIT or run.must_stop():
+        outcome, position = _sweep(order, position, only_free, rows, point, tol, limit)
+        gram.cache.clock = int(rows.clock[0])
+        total += outcome.steps
+        state.note_steps(outcome.way)
+        run.count(outcome.steps, outcome.change)
+        if outcome.code == NEEDS_ROWS:
+            gram.rows(np.unique(np.array([outcome.first, outcome.second])))
+        if run.iterations >= next_look or outcome.code == STEP_LIMIT or run.must_stop():
             violation = state.violation()
             if state.is_lost(violation):
                 raise Stop(Status.STALLED)
             run.check(state, violation)
             next_look += _STEPS_PER_LOOK
-        if code == _DONE:
+        if outcome.code == CONVERGED:
             return total
 
 
 @compiled
-def _partner(i: int, beta: Any, r: Any, lo: Any, hi: Any, group: Any, tol: float) -> int:
-    """The variable at the other end of i's group, with which i violates by more than ``tol``; -1 if none."""
+def _partner(i: int, point: Point, tol: float) -> int:
+    """The variable with which i violates by more than ``tol``; -1 if none.
+
+    It is at the other end of i's group; without groups, where i moves alone, it is i itself.
+    """
+    beta, r, lo, hi, group, n_groups = point
+    if n_groups == 0:
+        violates = (r[i] > tol and beta[i] < hi[i]) or (r[i] < -tol and beta[i] > lo[i])
+        return i if violates else -1
     top, bottom = -1, -1
     for t in range(r.shape[0]):
         if group[t] == group[i]:
@@ -89,69 +93,54 @@ def _partner(i: int, beta: Any, r: Any, lo: Any, hi: Any, group: Any, tol: float
 
 
 @compiled
+def _take_step(i: int, j: int, rows: Rows, point: Point) -> tuple[float, float]:
+    """Move β_i to its optimum, and β_j by as much the other way if there are groups; the fall and the way."""
+    beta, r, lo, hi, _, n_groups = point
+    diagonal, n = rows.diagonal, len(rows.diagonal)
+    row_i, row_j = rows.values[rows.slot_of[i % n]], rows.values[rows.slot_of[j % n]]
+    is_alone = n_groups == 0
+    slope, curvature = r[i], diagonal[i % n]
+    if not is_alone:
+        slope, curvature = r[i] - r[j], curvature_of(diagonal[i % n], diagonal[j % n], row_i[j % n])
+    sign = 1.0 if slope > 0 else -1.0
+    length = abs(slope) / curvature if curvature > 0 else np.inf
+    length = min(length, hi[i] - beta[i] if sign > 0 else beta[i] - lo[i])
+    if not is_alone:
+        length = min(length, beta[j] - lo[j] if sign > 0 else hi[j] - beta[j])
+    move(i, sign * length, beta, lo, hi)
+    subtract_row(r, row_i, sign * length)
+    if not is_alone:
+        move(j, -sign * length, beta, lo, hi)
+        subtract_row(r, row_j, -sign * length)
+    fall = length * (abs(slope) - 0.5 * max(curvature, 0.0) * length)
+    return fall, 2 * length * max(np.sqrt(abs(diagonal[i % n])), np.sqrt(abs(diagonal[j % n])))
+
+
+@compiled
 def _sweep(
-    order: Any,
-    position: int,
-    only_free: bool,
-    rows: Any,
-    slot_of: Any,
-    last_use: Any,
-    clock: int,
-    diagonal: Any,
-    beta: Any,
-    r: Any,
-    lo: Any,
-    hi: Any,
-    group: Any,
-    n_groups: int,
-    tol: float,
-    max_steps: int,
-    tally: Any,
-) -> tuple[int, int, int, int, int]:
-    """Go on with the sweep from ``position``; where a row is missing, return and be called again."""
-    n = diagonal.shape[0]
-    steps = 0
+    order: Any, position: int, only_free: bool, rows: Rows, point: Point, tol: float, max_steps: int
+) -> tuple[Outcome, int]:
+    """Go on with the sweep from ``position``; where a row is missing, return and be called again from there.
+
+    No violation is known in a sweep.
+    """
+    beta, lo, hi, slot_of, n = point.beta, point.lo, point.hi, rows.slot_of, len(rows.diagonal)
+    steps, change, way = 0, 0.0, 0.0
     while position < order.shape[0]:
         i = order[position]
-        if only_free and not lo[i] < beta[i] < hi[i]:
-            position += 1
-            continue
-        if n_groups == 0:
-            j = i
-            violates = (r[i] > tol and beta[i] < hi[i]) or (r[i] < -tol and beta[i] > lo[i])
-        else:
-            j = _partner(i, beta, r, lo, hi, group, tol)
-            violates = j >= 0
-        if not violates:
-            position += 1
-            continue
-        if steps >= max_steps:
-            return _STEP_LIMIT, position, steps, -1, -1
-        if slot_of[i % n] < 0 or slot_of[j % n] < 0:
-            return _NEEDS_ROWS, position, steps, i % n, j % n
-        row_i, row_j = rows[slot_of[i % n]], rows[slot_of[j % n]]
-        last_use[slot_of[i % n]] = last_use[slot_of[j % n]] = clock + 1
-
-        # β_i moves by step; its partner, if it has one, by −step
-        slope = r[i] if n_groups == 0 else r[i] - r[j]
-        curvature = diagonal[i % n]
-        if n_groups > 0:
-            curvature = curvature_of(diagonal[i % n], diagonal[j % n], row_i[j % n])
-        sign = 1.0 if slope > 0 else -1.0
-        length = abs(slope) / curvature if curvature > 0 else np.inf
-        length = min(length, hi[i] - beta[i] if sign > 0 else beta[i] - lo[i])
-        if n_groups > 0:
-            length = min(length, beta[j] - lo[j] if sign > 0 else hi[j] - beta[j])
-        move(i, sign * length, beta, lo, hi)
-        subtract_row(r, row_i, sign * length)
-        if n_groups > 0:
-            move(j, -sign * length, beta, lo, hi)
-            subtract_row(r, row_j, -sign * length)
-        tally[0] -= length * (abs(slope) - 0.5 * max(curvature, 0.0) * length)
-        tally[1] += 2 * length * max(np.sqrt(abs(diagonal[i % n])), np.sqrt(abs(diagonal[j % n])))
-        steps += 1
+        j = -1 if only_free and not lo[i] < beta[i] < hi[i] else _partner(i, point, tol)
+        if j >= 0:
+            if steps >= max_steps:
+                return Outcome(STEP_LIMIT, steps, np.nan, change, way, -1, -1), position
+            if slot_of[i % n] < 0 or slot_of[j % n] < 0:
+                return Outcome(NEEDS_ROWS, steps, np.nan, change, way, i % n, j % n), position
+            use_rows(rows, i, j)
+            fall, length = _take_step(i, j, rows, point)
+            change -= fall
+            way += length
+            steps += 1
         position += 1
-    return _DONE, position, steps, -1, -1
+    return Outcome(CONVERGED, steps, np.nan, change, way, -1, -1), position
 
 
 ALGORITHMS = (

@@ -32,20 +32,15 @@ from hinge.lab.algorithms.pairs import curvature_of, move, subtract_row
 from hinge.lab.registry import Algorithm
 from hinge.report import Status
 from hinge.runtime.jit import compiled, larger, smaller
+from hinge.solvers.pairs.loop import Outcome
+from hinge.solvers.pairs.rules import ETA, SETTLED
+from hinge.solvers.pairs.step import CONVERGED, NEEDS_ROWS, STEP_LIMIT, STUCK, Point, Rows, use_rows
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.state import State
 
 ONE_ROW, TWO_ROWS, ALL_ROWS = 1, 2, 3
 
-_DONE, _NEEDS_ROWS, _STEP_LIMIT, _STUCK = 0, 1, 2, 3
-
 _STEPS_PER_LOOK = 500
-
-# When no pair at hand violates by this share of the tolerance, the search at hand is over.
-_SETTLED = 0.4
-
-# HMG's η: how near to its bounds, relative to the box, a variable counts as being there.
-_ETA = 1e-8
 
 
 def hybrid_maximum_gain(searched: int, state: State, tol: float, run: Run) -> None:
@@ -53,22 +48,18 @@ def hybrid_maximum_gain(searched: int, state: State, tol: float, run: Run) -> No
     problem, gram = state.problem, state.gram
     last = np.full(2, -1, dtype=np.int64)
     while True:
-        cache = gram.cache
-        tally = np.zeros(2)
-        limit = min(_STEPS_PER_LOOK, run.steps_left)
-        code, steps, violation, first, second = _steps(
-            searched, cache.rows, cache.slot_of, cache.last_use, cache.clock, gram.diagonal, state.beta,
-            state.residual, problem.lo, problem.hi, tol, limit, last, tally,
-        )  # fmt: skip
-        state.note_steps(tally[1])
-        run.count(steps, tally[0])
-        if code == _DONE:
+        point, rows = Point.of(problem, state.beta, state.residual), Rows.of_cache(gram)
+        outcome = _steps(searched, point, rows, last, tol, min(_STEPS_PER_LOOK, run.steps_left))
+        gram.cache.clock = int(rows.clock[0])
+        state.note_steps(outcome.way)
+        run.count(outcome.steps, outcome.change)
+        if outcome.code == CONVERGED:
             return
-        if code == _STUCK or state.is_lost(violation):
+        if outcome.code == STUCK or state.is_lost(outcome.violation):
             raise Stop(Status.STALLED)
-        run.check(state, violation)
-        if code == _NEEDS_ROWS:
-            gram.rows(np.unique(np.array([first, second])))
+        run.check(state, outcome.violation)
+        if outcome.code == NEEDS_ROWS:
+            gram.rows(np.unique(np.array([outcome.first, outcome.second])))
 
 
 @compiled
@@ -125,7 +116,7 @@ def _best_partner(b: int, row: Any, diagonal: Any, beta: Any, r: Any, lo: Any, h
 
 @compiled
 def _is_at_bound(t: int, beta: Any, lo: Any, hi: Any) -> bool:
-    near = _ETA * (hi[t] - lo[t])
+    near = ETA * (hi[t] - lo[t])
     return beta[t] - lo[t] <= near or hi[t] - beta[t] <= near
 
 
@@ -142,78 +133,77 @@ def _extremes(beta: Any, r: Any, lo: Any, hi: Any) -> tuple[int, int]:
 
 
 @compiled
-def _steps(
-    searched: int,
-    rows: Any,
-    slot_of: Any,
-    last_use: Any,
-    clock: int,
-    diagonal: Any,
-    beta: Any,
-    r: Any,
-    lo: Any,
-    hi: Any,
-    tol: float,
-    max_steps: int,
-    last: Any,
-    tally: Any,
-) -> tuple[int, int, float, int, int]:
+def _searchable(searched: int, last: Any, point: Point, rows: Rows) -> tuple[Any, bool]:
+    """The variables whose rows are searched, and whether rows of the last pair are missing for that."""
+    beta, lo, hi, n = point.beta, point.lo, point.hi, len(rows.diagonal)
+    if last[0] < 0 or (_is_at_bound(last[0], beta, lo, hi) and _is_at_bound(last[1], beta, lo, hi)):
+        return last[2:], False
+    if searched == ALL_ROWS:
+        return np.arange(beta.shape[0]), False
+    chosen, lacks = last[2 - searched :], False
+    for t in chosen:
+        lacks = lacks or rows.slot_of[t % n] < 0
+    return chosen, lacks
+
+
+@compiled
+def _best_at_hand(chosen: Any, top: float, bottom: float, point: Point, rows: Rows) -> tuple[int, float]:
+    """Of these variables the one with the largest gain in its row, -1 for none; the largest violation at hand."""
+    beta, r, lo, hi, _, _ = point
+    diagonal, n = rows.diagonal, len(rows.diagonal)
+    b, gain, steepest = -1, 0.0, 0.0
+    for t in chosen:
+        slot = rows.slot_of[t % n]
+        # A variable that could only move the wrong way has no gain with anyone.
+        if slot >= 0 and ((beta[t] < hi[t] and r[t] > bottom) or (beta[t] > lo[t] and r[t] < top)):
+            best, slope = _largest_gain(t, rows.values[slot], diagonal, beta, r, lo, hi)
+            steepest = max(steepest, slope)
+            if best > gain:
+                b, gain = t, best
+    return b, steepest
+
+
+@compiled
+def _steps(searched: int, point: Point, rows: Rows, last: Any, tol: float, max_steps: int) -> Outcome:
     """Steps until done, until a row is missing or until ``max_steps``; ``last[1]`` is the newest variable."""
-    n = diagonal.shape[0]
-    steps = 0
+    beta, r, lo, hi, _, _ = point
+    slot_of, diagonal, n = rows.slot_of, rows.diagonal, len(rows.diagonal)
+    steps, change, way = 0, 0.0, 0.0
     while True:
         top, bottom = _extremes(beta, r, lo, hi)
         violation = r[top] - r[bottom] if top >= 0 and bottom >= 0 else 0.0
-        if violation <= tol:
-            return _DONE, steps, violation, -1, -1
-        if steps >= max_steps:
-            return _STEP_LIMIT, steps, violation, -1, -1
+        if violation <= tol or steps >= max_steps:
+            code = CONVERGED if violation <= tol else STEP_LIMIT
+            return Outcome(code, steps, violation, change, way, -1, -1)
 
         # ---- the best pair at hand
-        b, gain, steepest = -1, 0.0, 0.0
-        by_gain = last[0] >= 0 and not (
-            _is_at_bound(last[0], beta, lo, hi) and _is_at_bound(last[1], beta, lo, hi)
-        )
-        if by_gain:
-            if searched == ALL_ROWS:
-                searchable = np.arange(r.shape[0])
-            else:
-                searchable = last[2 - searched :]
-                for t in searchable:
-                    if slot_of[t % n] < 0:
-                        return _NEEDS_ROWS, steps, violation, last[0] % n, last[1] % n
-            for t in searchable:
-                if slot_of[t % n] < 0:
-                    continue
-                # A variable that could only move the wrong way has no gain with anyone.
-                if not ((beta[t] < hi[t] and r[t] > r[bottom]) or (beta[t] > lo[t] and r[t] < r[top])):
-                    continue
-                best, slope = _largest_gain(t, rows[slot_of[t % n]], diagonal, beta, r, lo, hi)
-                steepest = max(steepest, slope)
-                if best > gain:
-                    b, gain = t, best
-        if b < 0 or steepest < _SETTLED * tol:  # section 2.4: the maximal violating pair
+        chosen, lacks = _searchable(searched, last, point, rows)
+        if lacks:
+            return Outcome(NEEDS_ROWS, steps, violation, change, way, last[0] % n, last[1] % n)
+        b, steepest = _best_at_hand(chosen, r[top], r[bottom], point, rows)
+        if b < 0 or steepest < SETTLED * tol:  # section 2.4: the maximal violating pair
             b, partner = bottom, top
             last[:] = -1  # a small cache must not fetch the last pair's rows again when it has fetched these
         else:
-            partner = _best_partner(b, rows[slot_of[b % n]], diagonal, beta, r, lo, hi)
+            partner = _best_partner(b, rows.values[slot_of[b % n]], diagonal, beta, r, lo, hi)
         if slot_of[b % n] < 0 or slot_of[partner % n] < 0:
-            return _NEEDS_ROWS, steps, violation, b % n, partner % n
+            return Outcome(NEEDS_ROWS, steps, violation, change, way, b % n, partner % n)
 
         # ---- move
-        curvature = curvature_of(diagonal[b % n], diagonal[partner % n], rows[slot_of[b % n], partner % n])
+        row_b, row_partner = rows.values[slot_of[b % n]], rows.values[slot_of[partner % n]]
+        curvature = curvature_of(diagonal[b % n], diagonal[partner % n], row_b[partner % n])
         gain, step = _gain_with(b, partner, r, beta, lo, hi, curvature)
-        last_use[slot_of[b % n]] = last_use[slot_of[partner % n]] = clock + 1
+        use_rows(rows, b, partner)
         before_b, before_partner = beta[b], beta[partner]
         move(b, step, beta, lo, hi)
         move(partner, -step, beta, lo, hi)
         if beta[b] == before_b and beta[partner] == before_partner:
-            return _STUCK, steps, violation, -1, -1
-        subtract_row(r, rows[slot_of[b % n]], step)
-        subtract_row(r, rows[slot_of[partner % n]], -step)
+            return Outcome(STUCK, steps, violation, change, way, -1, -1)
+        subtract_row(r, row_b, step)
+        subtract_row(r, row_partner, -step)
         last[0], last[1] = b, partner
-        tally[0] -= gain
-        tally[1] += abs(step) * (np.sqrt(abs(diagonal[b % n])) + np.sqrt(abs(diagonal[partner % n])))
+        change -= gain
+        way += abs(step) * (np.sqrt(abs(diagonal[b % n])) + np.sqrt(abs(diagonal[partner % n])))
         steps += 1
 
 

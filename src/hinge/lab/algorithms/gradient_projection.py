@@ -26,12 +26,14 @@ from hinge.lab.algorithms.course import ANY_GROUPS, laboratory
 from hinge.lab.algorithms.subproblem import Subproblem, extract, worst_violators
 from hinge.report import Status
 from hinge.runtime.jit import compiled
+from hinge.solvers.pairs.step import Point
 from hinge.solvers.run import Run, Stop
 from hinge.solvers.state import State
 
 # Violators that join the working set at a time: enough for a short outer loop, few enough for B to stay small.
 _ADDED = 200
 
+# Searches before B is left as it is.
 _MOST_STEPS = 1_000_000
 
 
@@ -62,13 +64,11 @@ def ascend(sub: Subproblem, tol: float, conjugate: bool, least_gain: float = 0.0
     is_done = False
     while is_member.any() and not is_done:
         b = np.flatnonzero(is_member)
-        kernel, beta, g = np.ascontiguousarray(sub.kernel[np.ix_(b, b)]), sub.beta[b], sub.residual[b]
+        kernel = np.ascontiguousarray(sub.kernel[np.ix_(b, b)])
+        point = Point(sub.beta[b], sub.residual[b], part.lo[b], part.hi[b], part.group[b], part.n_groups)
         stays = np.ones(len(b), dtype=np.bool_)
-        is_done = _climb(
-            kernel, beta, g, part.lo[b], part.hi[b], part.group[b], part.n_groups,
-            stays, conjugate, tol, least_gain, _MOST_STEPS, figures,
-        )  # fmt: skip
-        sub.beta[b], sub.residual[b], is_member[b] = beta, g, stays
+        is_done = _climb(kernel, point, stays, conjugate, tol, least_gain, figures)
+        sub.beta[b], sub.residual[b], is_member[b] = point.beta, point.residual, stays
     sub.residual[:] = part.v - sub.kernel @ sub.beta  # of the evicted too
     return int(figures[1]), is_member
 
@@ -129,25 +129,12 @@ def _search(u: Any, g: Any, image: Any, beta: Any, lo: Any, hi: Any) -> tuple[fl
 
 
 @compiled
-def _climb(
-    h: Any,
-    beta: Any,
-    g: Any,
-    lo: Any,
-    hi: Any,
-    group: Any,
-    n_groups: int,
-    stays: Any,
-    conjugate: bool,
-    tol: float,
-    least_gain: float,
-    max_steps: int,
-    figures: Any,
-) -> bool:
+def _climb(h: Any, point: Point, stays: Any, conjugate: bool, tol: float, least_gain: float, figures: Any) -> bool:
     """Search along one direction after the other until B is done (True) or some must be evicted (False).
 
     ``figures`` holds the objective and the number of steps; ``stays`` says at the end who is not evicted.
     """
+    beta, g, lo, hi, group, n_groups = point
     u, bent, last_u, last_g = np.empty_like(g), np.empty_like(g), np.zeros_like(g), g.copy()
     first_step = figures[1]
     while True:
@@ -155,7 +142,7 @@ def _climb(
         _project(u, group, n_groups, u)  # where g is all but constant, rounding would outweigh what is left
         if not _mark_inside(u, beta, lo, hi, stays):  # line 11
             return False
-        if _spread(u, group, n_groups) <= tol or figures[1] >= max_steps:
+        if _spread(u, group, n_groups) <= tol or figures[1] >= _MOST_STEPS:
             return True
         if conjugate and figures[1] > first_step:  # uᵀ(g − g') = 0
             turn, overlap = 0.0, 0.0

@@ -80,12 +80,8 @@ def examine_pass(m: Machine, order: Any, only_free: bool, tol: float, max_steps:
     Returns why it ended, and the samples whose kernel rows are needed before it can go on.
     """
     last = m.counts[STEPS] + max_steps
-    data = (m.indptr, m.indices, m.values, m.weights)
     while True:
-        threshold = m.now[THRESHOLD]
-        turn = _next_violator(
-            order, m.counts[TURN], only_free, m.place, m.beta, m.errors, m.v, m.lo, m.hi, data, threshold, tol
-        )
+        turn = _next_violator(m, order, only_free, tol)
         m.counts[TURN] = turn
         if turn == order.shape[0]:
             return DONE, -1, -1
@@ -180,34 +176,23 @@ def _take_step(m: Machine, i1: int, i2: int, step: float) -> None:
 
 
 @compiled
-def _next_violator(
-    order: Any,
-    turn: int,
-    only_free: bool,
-    place: Any,
-    beta: Any,
-    errors: Any,
-    v: Any,
-    lo: Any,
-    hi: Any,
-    data: Any,
-    threshold: float,
-    tol: float,
-) -> int:
-    """Place in ``order``, from ``turn`` on, of the next that is off the threshold by more than ``tol``.
+def _next_violator(m: Machine, order: Any, only_free: bool, tol: float) -> int:
+    """Place in ``order``, from the turn on, of the next that is off the threshold by more than ``tol``.
 
     Only one that may move the right way counts. Bounded samples of linear machines are evaluated on the way.
     """
-    is_linear = data[0].shape[0] > 0
-    n = data[0].shape[0] - 1
-    for k in range(turn, order.shape[0]):
+    place, beta, errors, lo, hi = m.place, m.beta, m.errors, m.lo, m.hi
+    data = (m.indptr, m.indices, m.values, m.weights)
+    is_linear, n = m.rows.shape[0] == 0, m.diagonal.shape[0]
+    highest, lowest = m.now[THRESHOLD] + tol, m.now[THRESHOLD] - tol
+    for k in range(m.counts[TURN], order.shape[0]):
         t = order[k]
         if place[t] < 0:
             if only_free:
                 continue
             if is_linear:
-                errors[t] = v[t] - _output(t % n, data)
-        if (errors[t] > threshold + tol and beta[t] < hi[t]) or (errors[t] < threshold - tol and beta[t] > lo[t]):
+                errors[t] = m.v[t] - _output(t % n, data)
+        if (errors[t] > highest and beta[t] < hi[t]) or (errors[t] < lowest and beta[t] > lo[t]):
             return k
     return order.shape[0]
 
@@ -224,15 +209,15 @@ def _second_choice(i2: int, free: Any, errors: Any, threshold: float) -> int:
 
 
 @compiled
-def _joint_step(
-    i1: int, i2: int, beta: Any, errors: Any, lo: Any, hi: Any, k11: float, k22: float, k12: float
-) -> float:
+def _joint_step(m: Machine, i1: int, i2: int, k12: float) -> float:
     """How far β₂ goes up, and β₁ down (eq. 13 to 19); 0 where that is no positive progress."""
+    beta, lo, hi, n = m.beta, m.lo, m.hi, m.diagonal.shape[0]
     low = max(lo[i2] - beta[i2], beta[i1] - hi[i1])
     high = min(hi[i2] - beta[i2], beta[i1] - lo[i1])
     if i1 == i2 or low >= high:
         return 0.0
-    slope, eta = errors[i2] - errors[i1], k11 + k22 - 2 * k12
+    k11, k22 = m.diagonal[i1 % n], m.diagonal[i2 % n]
+    slope, eta = m.errors[i2] - m.errors[i1], k11 + k22 - 2 * k12
     if eta > 1e-12 * (abs(k11) + abs(k22)):
         step = min(max(slope / eta, low), high)
     else:  # the objective at both ends of the segment
@@ -258,7 +243,7 @@ def _step_with(m: Machine, i1: int, i2: int) -> float:
         m.counts[VALUES] += 1
     else:
         k12 = m.rows[m.slot_of[s2], s1]
-    return _joint_step(i1, i2, m.beta, m.errors, m.lo, m.hi, m.diagonal[s1], m.diagonal[s2], k12)
+    return _joint_step(m, i1, i2, k12)
 
 
 @compiled

@@ -86,61 +86,11 @@ def _of(series: Series, name: str, algorithm: str, scale: Scale, outcomes: Outco
 
 def _series_section(series: Series, scale: Scale, outcomes: Outcomes) -> Section:
     section = Section(f"Platt: {series.title}")
-    times = Table(
-        (
-            "set",
-            "N",
-            "SMO, Platt",
-            "Platt's SMO, here",
-            "chunking, Platt",
-            "chunking, here",
-            "second-order SMO",
-            "auto",
-        )
-    )
-    answers = Table(
-        (
-            "set", "free SV, Platt", "free SV, SMO here", "free SV, auto", "bounded SV, Platt",
-            "bounded SV, SMO here", "bounded SV, auto", "objective, SMO here", "objective, auto",
-            "steps, SMO here", "steps, chunking here",
-        )
-    )  # fmt: skip
-    for name in series.sets(scale):
-        smo, chunking, pairs, ours = (_of(series, name, algorithm, scale, outcomes) for algorithm in _ALGORITHMS)
-        his = series.paper.get(name, (None, None, None, None))
-        label = name.split(":")[0]
-        times.rows.append(
-            [
-                label,
-                count(ours.n),
-                seconds(his[0]),
-                time_of(smo),
-                seconds(his[1]),
-                time_of(chunking),
-                time_of(pairs),
-                time_of(ours),
-            ]
-        )
-        answers.rows.append(
-            [
-                name.replace(":", " "),
-                count(his[2]),
-                figure_of(smo, lambda o: o.n_free),
-                figure_of(ours, lambda o: o.n_free),
-                count(his[3]),
-                figure_of(smo, lambda o: o.n_bounded),
-                figure_of(ours, lambda o: o.n_bounded),
-                objective_text(smo),
-                objective_text(ours),
-                figure_of(smo, lambda o: o.iterations),
-                figure_of(chunking, lambda o: o.iterations),
-            ]
-        )
     section.say("Processor seconds. Platt's were measured on a Pentium II of 266 MHz.")
-    section.show(times)
+    section.show(_times_table(series, scale, outcomes))
     section.say(_who_was_faster(series, scale, outcomes))
     section.say("Support vectors, objectives and steps:")
-    section.show(answers)
+    section.show(_answers_table(series, scale, outcomes))
     section.say(_how_far_from_platts(series, scale, outcomes))
     if _is_adult(series) and scale.orders > 1:
         section.say(
@@ -156,6 +106,41 @@ def _series_section(series: Series, scale: Scale, outcomes: Outcomes) -> Section
         )
         section.show(_storage_table(series, scale, outcomes))
     return section
+
+
+def _times_table(series: Series, scale: Scale, outcomes: Outcomes) -> Table:
+    table = Table(
+        (
+            "set", "N", "SMO, Platt", "Platt's SMO, here", "chunking, Platt", "chunking, here", "second-order SMO",
+            "auto",
+        )
+    )  # fmt: skip
+    for name in series.sets(scale):
+        smo, chunking, pairs, ours = (_of(series, name, algorithm, scale, outcomes) for algorithm in _ALGORITHMS)
+        his = series.paper.get(name, (None, None, None, None))
+        row = [seconds(his[0]), time_of(smo), seconds(his[1]), time_of(chunking), time_of(pairs), time_of(ours)]
+        table.rows.append([name.split(":")[0], count(ours.n), *row])
+    return table
+
+
+def _answers_table(series: Series, scale: Scale, outcomes: Outcomes) -> Table:
+    table = Table(
+        (
+            "set", "free SV, Platt", "free SV, SMO here", "free SV, auto", "bounded SV, Platt",
+            "bounded SV, SMO here", "bounded SV, auto", "objective, SMO here", "objective, auto",
+            "steps, SMO here", "steps, chunking here",
+        )
+    )  # fmt: skip
+    for name in series.sets(scale):
+        smo, chunking, _, ours = (_of(series, name, algorithm, scale, outcomes) for algorithm in _ALGORITHMS)
+        his = series.paper.get(name, (None, None, None, None))
+        row = [name.replace(":", " "), count(his[2])]
+        row += [figure_of(run, lambda o: o.n_free) for run in (smo, ours)]
+        row += [count(his[3]), *(figure_of(run, lambda o: o.n_bounded) for run in (smo, ours))]
+        row += [objective_text(smo), objective_text(ours)]
+        row += [figure_of(run, lambda o: o.iterations) for run in (smo, chunking)]
+        table.rows.append(row)
+    return table
 
 
 def _who_was_faster(series: Series, scale: Scale, outcomes: Outcomes) -> str:
