@@ -10,7 +10,7 @@ import pytest
 from workers import two_classes
 
 from hinge import SVC
-from hinge.dask import DaskSVC, DaskSVR, shards
+from hinge.dask import DaskSVC, DaskSVR, presence
 
 N = 400
 X, Y = two_classes(N)
@@ -76,7 +76,7 @@ def test_a_worker_too_small_for_its_shard(client):
 
 
 def test_a_worker_with_another_version(client, monkeypatch):
-    monkeypatch.setattr(shards, "__version__", "0.0")
+    monkeypatch.setattr(presence, "__version__", "0.0")
     refused(client, X, Y, r"worker tcp://.* has Hinge .*, this process 0\.0", RuntimeError)
 
 

@@ -13,7 +13,7 @@ from workers import Killer, in_background, kill, two_classes, until
 
 import dask
 from hinge import SVC
-from hinge.dask import DaskSVC, checkpoints, shards
+from hinge.dask import DaskSVC, checkpoints, presence
 
 N = 2400
 X, Y = two_classes(N)
@@ -39,9 +39,9 @@ def is_the_same(machine, answer):
 @pytest.fixture
 def impatient(monkeypatch):
     """Two seconds of waiting for workers, and looks at who has joined at every question."""
-    monkeypatch.setattr(shards.Patience, "__init__", lambda self: None)
-    monkeypatch.setattr(shards.Patience, "for_workers", 3.0, raising=False)
-    monkeypatch.setattr(shards.Patience, "between_looks", 0.0, raising=False)
+    monkeypatch.setattr(presence.Patience, "__init__", lambda self: None)
+    monkeypatch.setattr(presence.Patience, "for_workers", 3.0, raising=False)
+    monkeypatch.setattr(presence.Patience, "between_looks", 0.0, raising=False)
 
 
 @pytest.mark.parametrize("everybody", [False, True])
@@ -92,7 +92,7 @@ def test_without_workers_it_waits_and_says_so_and_ends(lonely, impatient, caplog
     fit = in_background(lambda: DaskSVC(client=lonely, callback=leave).fit(X, Y))
     with pytest.raises(ConnectionError, match=r"no worker for 3 s.*start workers"):
         fit()
-    assert "no worker is left on the cluster; waiting up to 3 s" in caplog.text
+    assert "there is no worker on the cluster; waiting up to 3 s" in caplog.text
 
 
 def test_a_scheduler_that_goes_away_ends_the_fit(impatient):

@@ -20,6 +20,7 @@ from hinge.arrays import Vector
 from hinge.cli.options import EXIT_FAILURE, EXIT_USAGE, Parsed
 from hinge.data.mapped import SHARES
 from hinge.data.pages import is_mapped
+from hinge.data.sharded import ShardedRows
 from hinge.io import DataFileError, read_data, read_table
 from hinge.io.models.libsvm_model import dense_columns
 from hinge.io.svmlight.spool import spool_data
@@ -37,7 +38,7 @@ class Samples:
 
     Attributes
     ----------
-    rows : CSR matrix
+    rows : CSR matrix, mapped array or ShardedRows
         The samples as the file has them, zeros that are written out included; column i is index i.
     y : array
         Labels or targets; where they are words, their numbers among ``names``, counted from 1, or 0.
@@ -84,7 +85,8 @@ class Samples:
         """Return what training works on: the kernel matrix if that is what the file holds, else the features."""
         if kernel.is_precomputed:
             return dense_columns(self.rows, self.serials())
-        return self.rows if is_mapped(self.rows) else _compact(self.rows)
+        stays = is_mapped(self.rows) or isinstance(self.rows, ShardedRows)
+        return self.rows if stays else _compact(self.rows)
 
 
 def leave(message: str, code: int = EXIT_FAILURE) -> Any:
@@ -102,6 +104,8 @@ def explained(path: str, cannot_open: str) -> Iterator[None]:
         if error.errors:
             print(f"Wrong input format at line {error.errors[0].line}", file=sys.stderr)
         leave(str(error))
+    except ConnectionError:  # of a cluster, no matter of files
+        raise
     except OSError as error:
         print(f"{cannot_open} {path}", file=sys.stderr)
         leave(f"{path}: {error.strerror or error}")

@@ -7,7 +7,7 @@ drawn while planning, so that they come in LIBSVM's order however the tasks are 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,6 +57,8 @@ class Run:
         Class labels.
     kernel : Kernel
         The kernel.
+    ready : callable, optional
+        Makes a Gram matrix ready to train with, where the samples are on a cluster.
     """
 
     parameters: Parameters
@@ -65,6 +67,7 @@ class Run:
     y: Vector
     labels: NDArray[np.int64]
     kernel: Kernel
+    ready: Callable[[Gram], Gram] | None = None
 
     @property
     def places(self) -> Index:
@@ -315,6 +318,8 @@ def train_all(run: Run, trainings: Sequence[Training], watch: Watch, tol: float)
     """Train every machine to the tolerance."""
     p, tasks = run.parameters, [training.task for training in trainings]
     gram = Gram(run.X, run.kernel, cache_bytes=p.cache_bytes, threads=p.threads)
+    if run.ready is not None:
+        gram = run.ready(gram)
     settings = Settings(p.solver, p.rule, tol, p.gap_tol, bool(p.shrinking))
     trainer = Trainer(gram, settings, watch)
     trainer.prepare(tasks)

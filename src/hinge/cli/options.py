@@ -134,6 +134,8 @@ class Command:
         What is said of an unknown short option, with ``{}`` for its letter.
     anywhere : bool
         Whether short options may also stand behind files; LIBSVM's tools take them for files there.
+    several_with : str
+        Long name of the option with which the first argument may be several files, and none may be left out.
     """
 
     name: str
@@ -143,11 +145,21 @@ class Command:
     notes: str = ""
     unknown: str = "Unknown option: -{}"
     anywhere: bool = False
+    several_with: str = ""
 
     @property
     def synopsis(self) -> str:
         """The first line of the help."""
-        return f"Usage: hinge {self.name} [options] {' '.join(self.files)}".rstrip()
+        return f"Usage: hinge {self.name} {self.forms[0]}".rstrip()
+
+    @property
+    def forms(self) -> list[str]:
+        """What may stand behind the name: options and files."""
+        forms = [" ".join(["[options]", *self.files])]
+        if option := next((one for one in self.options if one.long == self.several_with), None):
+            first, *rest = (file.strip("[]") for file in self.files)
+            forms.append(" ".join([f"--{option.long} {option.metavar} [options]", f"{first}...", *rest]))
+        return forms
 
     def parse(self, words: Sequence[str]) -> Parsed:
         """Read a command line, or print what is wrong with it, or the help, and leave."""
@@ -155,7 +167,8 @@ class Command:
 
     def help_text(self) -> str:
         """Return the text of ``--help``."""
-        lines = [self.synopsis, "", *_wrapped(self.summary, ""), "", "options:"]
+        others = [f"       hinge {self.name} {form}" for form in self.forms[1:]]
+        lines = [self.synopsis, *others, "", *_wrapped(self.summary, ""), "", "options:"]
         for option in (*self.options, HELP):
             lines.append(f"  {option.spelling}")
             lines += _wrapped(explained(option), "        ")
@@ -224,10 +237,11 @@ class _Parser:
                 self._take_short(word[1:])
             else:
                 self.files.append(word)
-        needed = [file for file in self.command.files if not file.startswith("[")]
+        has_several = self.command.several_with in self.given
+        needed = [file.strip("[]") for file in self.command.files if has_several or not file.startswith("[")]
         if len(self.files) < len(needed):
             self._fail(f"{needed[len(self.files)]} is missing")
-        if len(self.files) > len(self.command.files):
+        if len(self.files) > len(self.command.files) and not has_several:
             self._fail(f"{self.files[len(self.command.files)]!r} is one argument too many")
         return Parsed(self.values, tuple(self.weights), tuple(self.files), frozenset(self.given))
 

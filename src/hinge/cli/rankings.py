@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import warnings
+from typing import Any
 
-import numpy as np
-
+from hinge.arrays import Vector
 from hinge.cli.data import Samples, leave
 from hinge.cli.options import EXIT_FAILURE, EXIT_OK, Parsed
 from hinge.cli.outputs import as_json, write_json
@@ -59,19 +59,19 @@ def train_ranking(parsed: Parsed, parameters: Parameters, samples: Samples, path
     return EXIT_OK
 
 
-def ranking_scores(samples: Samples, scores: np.ndarray) -> dict[str, float]:
+def ranking_scores(y: Vector, scores: Vector, qid: Any) -> dict[str, float]:
     """Return the share of ordered pairs and NDCG of scores, as far as labels and queries tell."""
     from hinge.estimators.ranking_scores import mean_ndcg, ordered_pairs
 
     try:
-        found = {"ordered_pairs": ordered_pairs(samples.y, scores, samples.qid)}
+        found = {"ordered_pairs": ordered_pairs(y, scores, qid)}
     except ValueError:  # no pairs
         return {"ordered_pairs": float("nan")}
-    return {**found, "ndcg": mean_ndcg(samples.y, scores, samples.qid)} if (samples.y >= 0).all() else found
+    return {**found, "ndcg": mean_ndcg(y, scores, qid)} if (y >= 0).all() else found
 
 
-def ranking_lines(samples: Samples, scores: np.ndarray) -> list[str]:
+def ranking_lines(y: Vector, scores: Vector, qid: Any) -> list[str]:
     """Return what ``hinge predict`` prints of a ranking."""
-    found = ranking_scores(samples, scores)
+    found = ranking_scores(y, scores, qid)
     lines = [f"Ordered pairs = {100 * found['ordered_pairs']:g}% (ranking)"]
     return [*lines, f"NDCG = {found['ndcg']:g} (ranking)"] if "ndcg" in found else lines

@@ -16,6 +16,14 @@ _LABEL = Option(
     metavar="NAME|NUMBER",
 )
 
+_SCHEDULER = Option(
+    "scheduler",
+    "Work on the Dask cluster with this scheduler, such as tcp://127.0.0.1:8786. Its workers read the data files, "
+    "several if need be: LIBSVM text that all of them find under the same names.",
+    kind="file",
+    metavar="ADDRESS",
+)
+
 _JSON = Option("json", "Print the result to standard output as JSON, and nothing else.")
 
 _EXITS = """
@@ -72,6 +80,7 @@ TRAIN = Command(
         Option("memory", "Keep the whole command to this much resident memory, however large the file: its "
                "samples stay in a temporary file. For one model of LIBSVM text.", kind="size", metavar="SIZE"),
         Option("tmp", "Folder for that temporary file, instead of the model's.", kind="file", metavar="FOLDER"),
+        _SCHEDULER,
         Option("force", "Replace the model file even if the time was up before the first step."),
         Option("full-precision", "Write all 17 digits of support vectors, where LIBSVM writes 8."),
         Option("report", "Also write figures of the run to this file, as JSON.", kind="file", metavar="FILE"),
@@ -89,8 +98,10 @@ examples:
   hinge train -s 0 -t 2 -c 4 -g 0.07 -w1 2 -v 5 heart_scale
   hinge train --cost 4 --threads 2 --report run.json heart_scale heart.model
   hinge train --memory 2GB big.svm big.model
+  hinge train --scheduler tcp://127.0.0.1:8786 part-*.svm big.model
 """
     + _EXITS,
+    several_with="scheduler",
 )  # fmt: skip
 
 PREDICT = Command(
@@ -103,6 +114,7 @@ PREDICT = Command(
         Option("decision-values", "Also write the decision values of all pairs to this file, one line for each "
                "sample.", kind="file", metavar="FILE"),
         _THREADS,
+        _SCHEDULER,
         _LABEL,
         _JSON,
     ),
@@ -111,10 +123,12 @@ PREDICT = Command(
 One line for each sample: its label or value. With -b 1, classification: a line of labels, then on each line
 the label and the probability of every class; one-class: label, normal, outlier.
 
-example:
+examples:
   hinge predict heart_scale heart_scale.model predicted
+  hinge predict --scheduler tcp://127.0.0.1:8786 part-*.svm big.model predicted
 """
     + _EXITS,
+    several_with="scheduler",
 )  # fmt: skip
 
 SCALE = Command(

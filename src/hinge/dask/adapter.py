@@ -1,7 +1,7 @@
 """The verbs of Dask that are used, all of them in this file.
 
-`submit` (tasks, and one actor a worker), `compute`, `gather`, `nthreads`, `cancel`, and the call of an actor,
-which is made here by Dask's own connections: an `Actor` would wait for ever for a worker that died.
+`submit` (tasks, and one actor a worker), `compute`, `gather`, `nthreads`, `cancel`, `log_event`, and the call of
+an actor, which is made here by Dask's own connections: an `Actor` would wait for ever for a worker that died.
 """
 
 from __future__ import annotations
@@ -19,22 +19,54 @@ from hinge.runtime.interrupt import Cancelled
 # Seconds between two looks at whether somebody asked to stop, while answers are awaited.
 _LOOK = 0.02
 
-# Seconds that a worker may take to be called.
+# Seconds that a worker may take to be called, and a scheduler to answer a new client.
 _CONNECT = 10.0
+
+# Seconds that the last event of a fit may take to be heard.
+_LAST_WORDS = 1.0
+
+
+#: The topic of the events that are told to the scheduler, for `distributed.Client.subscribe_topic`.
+TOPIC = "hinge"
 
 
 class WorkerLostError(ConnectionError):
     """A worker did not answer, and will not."""
 
 
-@contextmanager
-def client_for(client: Any) -> Iterator[Any]:
-    """Yield the client to work with: the caller's, that of the task we are in, or the default one."""
+def client_of(address: str) -> Any:
+    """Return a new client of the scheduler at an address.
+
+    Raises
+    ------
+    ConnectionError
+        None answers there.
+    ModuleNotFoundError
+        Dask is missing.
+    """
+    _distributed()
+    from distributed import Client
+
     try:
-        from distributed import Client, default_client, get_worker, worker_client
+        return Client(address, timeout=_CONNECT)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise ConnectionError(f"no scheduler answers at {address}: {error}") from error
+
+
+def _distributed() -> None:
+    try:
+        import distributed  # noqa: F401
     except ModuleNotFoundError as error:
         advice = "training on a cluster needs Dask: pip install 'hinge-svm[cluster]'"
         raise ModuleNotFoundError(advice, name="distributed") from error
+
+
+@contextmanager
+def client_for(client: Any) -> Iterator[Any]:
+    """Yield the client to work with: the caller's, that of the task we are in, or the default one."""
+    _distributed()
+    from distributed import Client, default_client, get_worker, worker_client
+
     if client is not None:
         if not isinstance(client, Client):
             raise TypeError(f"client must be a distributed.Client or None, got {client!r}")
@@ -70,6 +102,8 @@ class Cluster:
         self.token = f"hinge-{secrets.token_hex(8)}"
         self._hosts: dict[str, Any] = {}
         self._direct: dict[str, bool] = {}
+        self._in_turn = asyncio.Lock()
+        self._told: concurrent.futures.Future[None] | None = None
 
     # ------------------------------------------------------------------ workers
 
@@ -118,6 +152,17 @@ class Cluster:
     def forget(self, address: str) -> None:
         """Expect nothing of a worker any more."""
         self._hosts.pop(address, None)
+
+    def tell(self, event: str, **figures: Any) -> None:
+        """Tell everybody who has subscribed to our topic; whether the scheduler hears it is not waited for."""
+        message = {"event": event, "fit": self.token, **figures}
+        with suppress(RuntimeError):  # the client has been closed meanwhile
+            self._told = asyncio.run_coroutine_threadsafe(self._tell(message), self._loop)
+
+    async def _tell(self, message: dict[str, Any]) -> None:
+        async with self._in_turn:
+            with suppress(OSError, TimeoutError, RuntimeError):
+                await self.client.log_event(TOPIC, message)
 
     # ------------------------------------------------------------------ calls
 
@@ -257,6 +302,8 @@ class Cluster:
 
     def close(self) -> None:
         """Leave nothing behind."""
+        if self._told is not None:
+            concurrent.futures.wait([self._told], _LAST_WORDS)
         with suppress(Exception):
             self.client.cancel(list(self._hosts.values()))
         self._hosts.clear()

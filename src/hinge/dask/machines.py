@@ -27,6 +27,7 @@ from hinge.dask.inputs import (
     weights_like,
 )
 from hinge.dask.predictions import lazily
+from hinge.dask.progress import EventListener, TableListener
 from hinge.dask.shards import DaskShards
 from hinge.data.sharded import ShardedRows
 from hinge.estimators.base import KernelMachine
@@ -35,6 +36,7 @@ from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import KERNELS
 from hinge.training.course import Course, Fit
 from hinge.training.data import TrainingData
+from hinge.training.progress import Listener
 from hinge.training.trainer import Trainer
 
 T = TypeVar("T", bound=type)
@@ -108,13 +110,16 @@ class OnCluster(KernelMachine):
         )
 
     def _gram(self, course: Course) -> Gram:
-        gram = super()._gram(course)
-        gram.team.size = max(gram.team.size, _SIDE_BY_SIDE)
-        first = np.zeros(gram.n)
-        first[0] = 1.0
-        for dtype in {gram.dtype, np.dtype(np.float64)}:
-            gram.product(first, dtype=dtype)  # workers compile, all of them at once
-        return gram
+        return ready(super()._gram(course))
+
+    def _listeners(self) -> list[Listener]:
+        shards: DaskShards = _under_way.shards
+        events = EventListener(shards.tell, lambda: shards.work, int(shards.sizes.sum()))
+        return [*super()._listeners(), events]
+
+    def _on_terminal(self) -> Listener:
+        shards: DaskShards = _under_way.shards
+        return TableListener(lambda: shards.work, int(shards.sizes.sum()))
 
     def _run(self, course: Course, trainer: Trainer) -> Fit:
         shards: DaskShards = _under_way.shards
@@ -186,6 +191,16 @@ class OnCluster(KernelMachine):
 
 
 _OURS = ("client", "checkpoint")
+
+
+def ready(gram: Gram) -> Gram:
+    """Return a Gram matrix of shards, ready to train with."""
+    gram.team.size = max(gram.team.size, _SIDE_BY_SIDE)
+    first = np.zeros(gram.n)
+    first[0] = 1.0
+    for dtype in {gram.dtype, np.dtype(np.float64)}:
+        gram.product(first, dtype=dtype)  # workers compile, all of them at once
+    return gram
 
 
 class _UnderWay(threading.local):

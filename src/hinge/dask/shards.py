@@ -11,36 +11,20 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from hinge._version import __version__
 from hinge.arrays import Index
 from hinge.dask.adapter import Cluster, WorkerLostError
 from hinge.dask.hosts import ABSENT, Adopted, Host, adopt
+from hinge.dask.presence import Patience, await_workers, check_versions
 from hinge.kernel.shard import Facts
 from hinge.report import ClusterWork
 from hinge.runtime.interrupt import Cancelled, requested
 
 logger = logging.getLogger("hinge")
-
-
-@dataclass(frozen=True)
-class Patience:
-    """How long to wait for what may never come.
-
-    Attributes
-    ----------
-    for_workers : float
-        Seconds that a fit waits for a worker, when there is none; then it ends with an error.
-    between_looks : float
-        Seconds between two looks at whether workers have joined.
-    """
-
-    for_workers: float = 60.0
-    between_looks: float = 2.0
 
 
 class Source:
@@ -87,7 +71,7 @@ class DaskShards:
         self._looked_at = time.monotonic()
         self._dtype, self._as_sparse = "", False
         self.work = ClusterWork()
-        self._check_versions()
+        check_versions(cluster, self._patience)
         adopted = self._settle(range(len(self._sources)), requested)
         if mixed := self._unlike(adopted):
             adopted.update(self._settle(mixed, requested))
@@ -164,6 +148,10 @@ class DaskShards:
         """Return rows that the client has itself."""
         return None if self._at_hand is None else self._at_hand(index)
 
+    def tell(self, event: str, **figures: Any) -> None:
+        """Tell those who have subscribed to our topic what is going on."""
+        self._cluster.tell(event, **figures)
+
     def close(self) -> None:
         """Leave nothing on the cluster."""
         self._cluster.close()
@@ -174,6 +162,7 @@ class DaskShards:
         """Expect nothing of a worker any more; its shards need another home."""
         if address in self._homes:
             logger.warning("worker %s is gone; its shards will be made again", address)
+            self._cluster.tell("lost", worker=address)
         self._cluster.forget(address)
         self._homes = [None if home == address else home for home in self._homes]
 
@@ -258,33 +247,18 @@ class DaskShards:
         assert rows is not None
         return rows()
 
-    def _await_hosts(self, cancelled: Callable[[], bool], starts: bool = True) -> list[str]:
+    def _await_hosts(self, cancelled: Callable[[], bool]) -> list[str]:
         """Return the workers that are there, hosts on all of them; wait for one where there is none."""
-        is_told, deadline = False, time.monotonic() + self._patience.for_workers
         while True:
-            there = self._cluster.workers() if self._cluster.is_connected else []
+            there = await_workers(self._cluster, self._patience, cancelled)
             for gone in set(self._cluster.hosts) - set(there):
                 self._lose(gone)
-            if there and not starts:
-                return there
             if fresh := [address for address in there if address not in self._cluster.hosts]:
                 self._cluster.start_hosts(Host, fresh, cancelled)
             if self._cluster.hosts:
                 return self._cluster.hosts
-            if not is_told:
-                logger.warning(
-                    "no worker is left on the cluster; waiting up to %g s for one", self._patience.for_workers
-                )
-                is_told = True
             if cancelled():
                 raise Cancelled
-            if time.monotonic() > deadline:
-                where = "" if self._cluster.is_connected else ", and the scheduler does not answer"
-                raise WorkerLostError(
-                    f"the cluster has had no worker for {self._patience.for_workers:g} s{where}; start workers "
-                    "and fit again, with warm_start=True and the same checkpoint to go on"
-                )
-            time.sleep(0.05)
 
     def _welcome(self, cancelled: Callable[[], bool]) -> None:
         """Give workers that have joined their share of the shards."""
@@ -314,35 +288,7 @@ class DaskShards:
             if number in settled and settled[number].address != old:
                 self._cluster.call("drop", {old: ([number],)}, cancelled)
         logger.info("worker %s has joined and took over %d shards", address, len(settled))
-
-    def _check_versions(self) -> None:
-        """Make sure that workers have Hinge, this version of it."""
-        version = __version__
-
-        def look() -> str:  # it travels by value: a worker without Hinge could not import it
-            try:
-                import hinge.kernel.shard  # noqa: F401 - what takes long is imported in a task, not between messages
-                from hinge._version import __version__ as found
-            except ModuleNotFoundError as error:
-                if error.name != "hinge":
-                    raise
-                return ""
-            return found
-
-        self._await_hosts(requested, starts=False)
-        for address, found in self._cluster.on_all(look, requested).items():
-            if isinstance(found, WorkerLostError):
-                continue  # it died meanwhile
-            if isinstance(found, BaseException):
-                raise RuntimeError(f"worker {address} cannot use Hinge: {found}") from found
-            if not found:
-                raise ModuleNotFoundError(
-                    f"worker {address} has no Hinge: install hinge-svm {version} on every worker", name="hinge"
-                )
-            if found != version:
-                raise RuntimeError(
-                    f"worker {address} has Hinge {found}, this process {version}: install the same everywhere"
-                )
+        self._cluster.tell("joined", worker=address, shards=len(settled))
 
 
 def size_of(payload: Any) -> int:

@@ -32,7 +32,7 @@ from hinge.training.course import Course, Fit, Past
 from hinge.training.data import TrainingData
 from hinge.training.formulation import Formulation
 from hinge.training.machine import ledger_of
-from hinge.training.progress import CallbackListener, Listener, TaskListener, Watch, verbose_listener
+from hinge.training.progress import BarListener, CallbackListener, Listener, TaskListener, Watch, verbose_listener
 from hinge.training.trainer import Sharing, Trainer
 
 try:  # scikit-learn 1.9 and later
@@ -214,13 +214,17 @@ class Trainable(Linked, CallbackSupportMixin, BaseEstimator):  # type: ignore[mi
         listeners: list[Listener] = []
         if self.callback is not None:
             listeners.append(CallbackListener(self.callback))
-        if (shown := verbose_listener(self.verbose)) is not None:
+        if (shown := verbose_listener(self.verbose, self._on_terminal)) is not None:
             listeners.append(shown)
         if hasattr(self, "_skl_callbacks"):
             context = self._init_callback_context(max_subtasks=None, sequential_subtasks=False)
             context.call_on_fit_task_begin(estimator=self)
             listeners.append(TaskListener(self, context))
         return listeners
+
+    def _on_terminal(self) -> Listener:
+        """Return what shows progress on a terminal."""
+        return BarListener()
 
     def _check_finite(self) -> None:
         coefficients = self._model.coefficients

@@ -315,13 +315,13 @@ class TaskListener:
         """Nothing to do."""
 
 
-def verbose_listener(verbose: bool | int) -> Listener | None:
+def verbose_listener(verbose: bool | int, on_terminal: Callable[[], Listener] = BarListener) -> Listener | None:
     """Return what ``verbose`` asks for: nothing, a bar on a terminal, a line that is updated in notebooks, and
     elsewhere a line every few seconds; the latter two to the log as well."""
     if not verbose:
         return None
     if sys.stderr is not None and sys.stderr.isatty():
-        return BarListener()
+        return on_terminal()
     return LogListener(sys.stderr, is_updating="ipykernel" in sys.modules)
 
 

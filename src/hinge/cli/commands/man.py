@@ -30,8 +30,9 @@ def run(arguments: Sequence[str]) -> int:
 def page(command: Command) -> str:
     """Return the manual page of a command."""
     title = f"hinge-{command.name}".replace(" ", "-")
-    lines = [*_head(title, command.summary), ".SH SYNOPSIS", f".B hinge {command.name}"]
-    lines.append(_escaped(" ".join(["[options]", *command.files])))
+    lines = [*_head(title, command.summary), ".SH SYNOPSIS"]
+    for number, form in enumerate(command.forms):
+        lines += [*([".br"] if number else []), f".B hinge {command.name}", _escaped(form)]
     lines.append(".SH OPTIONS")
     for option in (*command.options, HELP):
         lines += _option(option)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 
 from hinge.arrays import Vector
+from hinge.cli.clusters import decided_on, on_cluster
 from hinge.cli.data import leave, read_classes, read_samples
 from hinge.cli.options import EXIT_OK, Parsed
 from hinge.cli.outputs import as_json, check_output
@@ -24,50 +25,68 @@ from hinge.io.models.libsvm_text import number_texts
 def run(arguments: Sequence[str]) -> int:
     """Run the command; return its exit code."""
     parsed = PREDICT.parse(arguments)
-    test_file, model_file, output_file = parsed.files
+    *test_files, model_file, output_file = parsed.files
     check_output(output_file)
     check_output(parsed["decision-values"])
-    names = read_classes(model_file)
-    samples = read_samples(test_file, parsed, names=names)
+    if parsed["scheduler"] is not None:
+        with on_cluster("predict", parsed, test_files) as cluster:
+            model = _read_model(model_file)
+            _check_probabilities(model, parsed)
+            return _predict(parsed, model, decided_on(cluster, test_files, model))
+    samples = read_samples(test_files[0], parsed, names=read_classes(model_file))
     model = _read_model(model_file)
-    words = {float(k): name for k, name in enumerate(names, 1)}
     _check_probabilities(model, parsed)
     if model.kernel.is_precomputed:
         _check_rows(samples.rows)
-    predicted = np.empty(samples.n)
+    decided = model.decide(samples.rows, parsed["threads"])
+    pieces = ((samples.y[start : start + len(decisions)], decisions) for start, decisions in decided)
+    return _predict(parsed, model, pieces, samples.qid)
+
+
+def _predict(parsed: Parsed, model: LibsvmModel, pieces: Iterable[tuple[Vector, Vector]], qid: Any = None) -> int:
+    """Write and tell what follows from labels and decisions, which come piece by piece."""
+    *_, model_file, output_file = parsed.files
+    words = {float(k): name for k, name in enumerate(read_classes(model_file), 1)}
+    predicted, given = [np.empty(0)], [np.empty(0)]
     try:
         with ExitStack() as stack:
             output = stack.enter_context(atomic_write(output_file))
             decisions_file = parsed["decision-values"]
             extra = stack.enter_context(atomic_write(decisions_file)) if decisions_file else None
             output.write(_head(model, bool(parsed["probability"]), words))
-            for start, decisions in model.decide(samples.rows, parsed["threads"]):
+            for known, decisions in pieces:
                 labels, lines = _answers(model, decisions, bool(parsed["probability"]), words)
-                predicted[start : start + len(labels)] = labels
+                predicted.append(labels)
+                given.append(known)
                 output.writelines(lines)
                 if extra is not None:
                     extra.writelines(" ".join(number_texts(row, 17)) + "\n" for row in decisions)
+    except ConnectionError:  # of a cluster
+        raise
     except OSError as error:
         print(f"can't open output file {output_file}", file=sys.stderr)
         leave(f"{error.filename or output_file}: {error.strerror or error}")
     except ValueError as error:
         leave(f"ERROR: {error}")
+    _tell(parsed, model, np.concatenate(given), np.concatenate(predicted), qid)
+    return EXIT_OK
+
+
+def _tell(parsed: Parsed, model: LibsvmModel, y: Vector, predicted: Vector, qid: Any) -> None:
+    """Print how good the predictions are."""
     is_ranking = model.svm_type == "ranking"
     if parsed["json"]:
         scores = (
-            ranking_scores(samples, predicted)
+            ranking_scores(y, predicted, qid)
             if is_ranking
-            else prediction_scores(model.is_regression, samples.y, predicted)
+            else prediction_scores(model.is_regression, y, predicted)
         )
-        print(as_json({"output_file": output_file, "n_samples": samples.n, **scores}), flush=True)
+        print(as_json({"output_file": parsed.files[-1], "n_samples": len(y), **scores}), flush=True)
     elif not parsed["quiet"]:
         told = (
-            ranking_lines(samples, predicted)
-            if is_ranking
-            else prediction_lines(model.is_regression, samples.y, predicted)
+            ranking_lines(y, predicted, qid) if is_ranking else prediction_lines(model.is_regression, y, predicted)
         )
         print("\n".join(told), flush=True)
-    return EXIT_OK
 
 
 def _read_model(path: str) -> LibsvmModel:

@@ -7,11 +7,12 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hinge.arrays import Index
+from hinge.cli.clusters import on_cluster, refuse_training, samples_on
 from hinge.cli.data import Samples, classes_path, default_model_name, leave, read_samples, spooled_samples
 from hinge.cli.folds import GlibcRandom
 from hinge.cli.machines import ModelPlan, Run, Training, folds_of, plan_model, train_all
@@ -29,6 +30,9 @@ from hinge.runtime.interrupt import catching, within
 from hinge.training.machine import is_flat
 from hinge.training.progress import Listener, Watch
 
+if TYPE_CHECKING:
+    from hinge.dask.sessions import Session
+
 _LEAST_FOLDS = 2
 _FULL_DIGITS = 17
 _LIBSVM_DIGITS = 8
@@ -43,6 +47,11 @@ def run(arguments: Sequence[str]) -> int:
     if parsed["folds"] is None:
         check_output(_model_path(parsed), "can't save model to file")
     check_output(parsed["report"], "cannot write the report to")
+    if parsed["scheduler"] is not None:
+        refuse_training(parsed, parameters, _model_path(parsed))
+        files = parsed.files[:-1]
+        with on_cluster("train", parsed, files) as cluster:
+            return _train(parsed, parameters, samples_on(cluster, files), cluster)
     if parsed["memory"] is None:
         return _train(parsed, parameters, read_samples(parsed.files[0], parsed))
     is_ranking = parameters.type_number == SVM_TYPES.index("ranking")
@@ -52,7 +61,7 @@ def run(arguments: Sequence[str]) -> int:
         return _train(parsed, replace(parameters, cache=left / 2**20), samples)
 
 
-def _train(parsed: Parsed, parameters: Parameters, samples: Samples) -> int:
+def _train(parsed: Parsed, parameters: Parameters, samples: Samples, cluster: Session | None = None) -> int:
     complaint = parameters.complaint(samples.labels())
     if complaint is None and samples.names and parameters.is_regression:
         complaint = f"the labels of {parsed.files[0]} are words, and regression needs numbers"
@@ -65,23 +74,24 @@ def _train(parsed: Parsed, parameters: Parameters, samples: Samples) -> int:
             from hinge.cli.rankings import train_ranking
 
             return train_ranking(parsed, parameters, samples, _model_path(parsed))
-        return _Session(parsed, parameters, samples).run()
+        return _Session(parsed, parameters, samples, cluster).run()
     except ValueError as error:
         return int(leave(f"ERROR: {error}"))
 
 
 def _model_path(parsed: Parsed) -> str:
-    return parsed.files[1] if len(parsed.files) > 1 else default_model_name(parsed.files[0])
+    return parsed.files[-1] if len(parsed.files) > 1 else default_model_name(parsed.files[0])
 
 
 class _Session:
     """One run of the command."""
 
-    def __init__(self, parsed: Parsed, parameters: Parameters, samples: Samples) -> None:
-        self.parsed, self.samples = parsed, samples
+    def __init__(self, parsed: Parsed, parameters: Parameters, samples: Samples, cluster: Session | None) -> None:
+        self.parsed, self.samples, self.cluster = parsed, samples, cluster
         kernel = parameters.kernel(samples.max_index)
         X = samples.training_data(kernel)
-        self.shared = Run(parameters, samples.rows, X, samples.y, samples.labels(), kernel)
+        ready = None if cluster is None else cluster.ready
+        self.shared = Run(parameters, samples.rows, X, samples.y, samples.labels(), kernel, ready)
         self.started = clock.now()
         self.figures: dict[str, Any] = {}
 
@@ -127,11 +137,7 @@ class _Session:
         """Train all machines; return whether to go on."""
         if not trainings:
             return True
-        listeners: list[Listener] = []
-        if sys.stderr.isatty() and not self.parsed["quiet"]:
-            from hinge.training.progress import BarListener
-
-            listeners.append(BarListener())
+        listeners = self._listeners()
         try:
             with catching(), within(self.parsed["time-limit"]):
                 train_all(self.shared, trainings, Watch(listeners, len(trainings)), tol)
@@ -144,6 +150,16 @@ class _Session:
         self._warn_of_limits(trainings)
         self._warn_of_margins(trainings)
         return True
+
+    def _listeners(self) -> list[Listener]:
+        is_shown = sys.stderr.isatty() and not self.parsed["quiet"]
+        if self.cluster is not None:
+            return self.cluster.listeners(is_shown)
+        if not is_shown:
+            return []
+        from hinge.training.progress import BarListener
+
+        return [BarListener()]
 
     def _warn_of_limits(self, trainings: Sequence[Training]) -> None:
         reports = [training.machine.solution.report for training in trainings]
@@ -180,7 +196,11 @@ class _Session:
         except OSError as error:
             print(f"can't save model to file {path}", file=sys.stderr)
             return int(leave(f"{path}: {error.strerror or error}"))
-        self._info(plan_lines(whole, model, self.shared))  # last: standard output may fail
+        lines = plan_lines(whole, model, self.shared)
+        if self.cluster is not None:
+            lines.append(f"cluster: {self.cluster.work}")
+            self.figures["cluster"] = vars(self.cluster.work)
+        self._info(lines)  # last: standard output may fail
         self.figures |= {"model_file": path, "total_sv": int(model.coefficients.shape[1])}
         return EXIT_OK
 
@@ -213,7 +233,7 @@ class _Session:
         """Write or print the figures of the run, where that is asked for."""
         reports = [training.machine.solution.report.as_dict() for training in trainings]
         figures = {
-            "data_file": self.parsed.files[0],
+            "data_file": self.parsed.files[0] if self.cluster is None else list(self.parsed.files[:-1]),
             "n_samples": self.samples.n,
             "max_index": self.samples.max_index,
             "options": {name: self.parsed[name] for name in sorted(self.parsed.given)},
