@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from hinge.runtime.jit import compiled
+from hinge.runtime.jit import borrowing
 
 
-@compiled
+@borrowing
 def times(inverse: Any, size: int, vector: Any, out: Any) -> None:
     """out = inverse @ vector."""
-    out[:size] = 0.0
+    for i in range(size):
+        out[i] = 0.0
     whole = size - size % 4
     for i in range(0, whole, 4):  # four rows at once, so that the vectors are read and written less often
         a, b, c, d = inverse[i, :i], inverse[i + 1, :i], inverse[i + 2, :i], inverse[i + 3, :i]
@@ -35,7 +36,7 @@ def times(inverse: Any, size: int, vector: Any, out: Any) -> None:
     _times_corner(inverse, 0, whole, size, vector, out)
 
 
-@compiled
+@borrowing
 def _times_corner(inverse: Any, left: int, first: int, last: int, vector: Any, out: Any) -> None:
     """The share of rows ``first`` to ``last``, from column ``left`` on, in `times`."""
     for i in range(first, last):
@@ -45,7 +46,7 @@ def _times_corner(inverse: Any, left: int, first: int, last: int, vector: Any, o
         out[i] += inverse[i, i] * vector[i]
 
 
-@compiled
+@borrowing
 def copy_row(inverse: Any, size: int, place: int, out: Any) -> None:
     """Copy a row of the inverse: up to the diagonal it is there, beyond it is a column."""
     for i in range(place + 1):
@@ -54,7 +55,7 @@ def copy_row(inverse: Any, size: int, place: int, out: Any) -> None:
         out[i] = inverse[i, place]
 
 
-@compiled
+@borrowing
 def add(inverse: Any, size: int, pull: Any, pivot: float) -> None:
     """Border the system by one variable, given ``pull`` = inverse @ border and its curvature."""
     for i in range(size):
@@ -67,7 +68,7 @@ def add(inverse: Any, size: int, pull: Any, pivot: float) -> None:
     last[size] = 1.0 / pivot
 
 
-@compiled
+@borrowing
 def remove(inverse: Any, size: int, place: int, column: Any) -> None:
     """Take the variable at ``place`` out of the system; the last one takes its place."""
     copy_row(inverse, size, place, column)

@@ -23,9 +23,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hinge.arrays import Floats, Index, Vector
 from hinge.kernel.accumulate import add_rows
-from hinge.runtime.jit import compiled
+from hinge.runtime.jit import borrowing
 from hinge.runtime.prices import CHANGES_PER_MOVE
+from hinge.solvers.active_set.direct import clipped
 from hinge.solvers.active_set.inverse import add, copy_row, remove, times
 
 # Violators freed between two updates of all residuals are those that violate by this share of the worst.
@@ -84,88 +86,102 @@ class System(NamedTuple):
 FREE, CHANGES = range(2)
 
 
-@compiled
-def subtract_image(kernel: Any, residual: Any, changed: Any, step: Any) -> None:
+class Desk(NamedTuple):
+    """Where variables that are to be freed are listed.
+
+    Attributes
+    ----------
+    levels : float64 array
+        The level of each group; one at least.
+    wrong : float64 array of shape (n_variables,)
+        How much each variable violates.
+    candidates : int64 array
+        Those to be freed.
+    moved, before : arrays
+        All that may move, members first, and where they were.
+    """
+
+    levels: Any
+    wrong: Any
+    candidates: Any
+    moved: Any
+    before: Any
+
+
+def subtract_image(kernel: Floats, residual: Vector, changed: Index, step: Vector) -> None:
     """residual −= K δ, for every run of variables."""
-    n = kernel.shape[0]
+    n, moved = kernel.shape[0], step != 0.0
     image = np.zeros(n)
-    moved = step != 0.0
     add_rows(kernel, changed[moved] % n, step[moved], image)
-    for first in range(0, residual.shape[0], n):
-        for t in range(n):
-            residual[first + t] -= image[t]
+    residual.reshape(-1, n)[...] -= image
 
 
-@compiled
 def to_optimum(system: System) -> bool:
     """Take the members to their optimum: they are there but for rounding, unless this is the beginning.
 
     Returns whether they got there.
     """
-    n_groups, n_free = system.n_groups, system.counts[FREE]
+    n_free, changes = int(system.counts[FREE]), int(system.counts[CHANGES])
     moved = system.members[:n_free].copy()
     before = system.beta[moved]
-    system.right[:n_groups] = 0.0
-    for f in range(n_free):
-        system.right[n_groups + f] = system.residual[moved[f]]
-    times(system.inverse, n_groups + n_free, system.right, system.direction)
-    _keep_sums(system)
-    changes = system.counts[CHANGES]
-    is_there, _ = _walk(system, moved[:0], before[:0])
+    is_there, _ = _walk(system, system.residual, moved[:0], before[:0])
     subtract_image(system.kernel, system.residual, moved, system.beta[moved] - before)
-    system.work[0] += float(system.counts[CHANGES] - changes) * system.counts[FREE] ** 2
+    system.work[0] += float(system.counts[CHANGES] - changes) * float(system.counts[FREE]) ** 2
     system.work[0] += CHANGES_PER_MOVE * (n_free + _LOOKS) * system.beta.shape[0]
-    return is_there
+    return bool(is_there)
 
 
-@compiled
-def drag(system: System, dragged: Any, target: Any) -> bool:
+def drag(system: System, dragged: Index, target: Vector) -> bool:
     """Take the variables ``dragged`` to their targets while the members follow; return whether they got there."""
-    n_groups, n_free = system.n_groups, system.counts[FREE]
-    pace = target - system.beta[dragged]
-    pulled = np.zeros(system.residual.shape[0])
+    pace, pulled = target - system.beta[dragged], np.zeros(len(system.residual))
     subtract_image(system.kernel, pulled, dragged, pace)  # −K δ of the dragged
-    moved = system.members[:n_free].copy()
+    moved = system.members[: system.counts[FREE]].copy()
     before = system.beta[moved]
-    system.right[:n_groups] = 0.0
-    if n_groups > 0:
-        for k in range(dragged.shape[0]):
-            system.right[system.group[dragged[k]]] -= pace[k]
-    for f in range(n_free):
-        system.right[n_groups + f] = pulled[moved[f]]
-    times(system.inverse, n_groups + n_free, system.right, system.direction)
-    is_there, share = _walk(system, dragged, pace)
+    is_there, share = _walk(system, pulled, dragged, pace)
     if is_there:
-        for k in range(dragged.shape[0]):
-            system.beta[dragged[k]] = target[k]
+        system.beta[dragged] = target
     subtract_image(system.kernel, system.residual, moved, system.beta[moved] - before)
-    for t in range(pulled.shape[0]):
-        system.residual[t] += share * pulled[t]
-    return is_there
+    system.residual[:] += share * pulled
+    return bool(is_there)
 
 
-@compiled
 def free_worst(system: System, tol: float, most_work: float, most_freed: int) -> int:
     """Free the variables that violate most, one after the other; then bring all residuals up to date.
 
     Returns how it ended.
     """
-    beta, members, counts, work = system.beta, system.members, system.counts, system.work
-    levels, wrong = _levels(system), np.zeros(beta.shape[0])
-    worst = _find_wrong(system, levels, wrong)
-    candidates = np.empty(most_freed, np.int64)
-    n_candidates = _most_wrong(wrong, _FREED_SHARE * worst, candidates)
+    beta, most = system.beta, int(system.counts[FREE]) + most_freed
+    desk = Desk(
+        np.zeros(max(system.n_groups, 1)), np.empty(len(beta)), np.empty(most_freed, np.int64),
+        np.empty(most, np.int64), np.empty(most),
+    )  # fmt: skip
+    code, n_moved = _free_worst(system, desk, tol, most_work)
+    moved = desk.moved[:n_moved]
+    subtract_image(system.kernel, system.residual, moved, beta[moved] - desk.before[:n_moved])
+    return int(code)
+
+
+@borrowing
+def _free_worst(system: System, desk: Desk, tol: float, most_work: float) -> tuple[int, int]:
+    """Free the variables that violate most; return how it ended, and how many may have moved."""
+    beta, members, counts, levels = system.beta, system.members, system.counts, desk.levels
+    candidates, moved, before = desk.candidates, desk.moved, desk.before
+    _find_levels(system, levels, before)
+    worst = _find_wrong(system, levels, desk.wrong)
+    n_candidates = _most_wrong(desk.wrong, _FREED_SHARE * worst, candidates)
     n_moved, spent = counts[FREE], 0.0
-    moved = np.concatenate((members[:n_moved], candidates[:n_candidates]))
-    before = beta[moved]
+    for k in range(n_moved):
+        moved[k], before[k] = members[k], beta[members[k]]
     code = UNDER_WAY
-    for chosen in candidates[:n_candidates]:
+    for c in range(n_candidates):
+        chosen = candidates[c]
         if counts[FREE] + system.n_groups >= members.shape[0]:
             code = TOO_MANY
             break
+        moved[n_moved], before[n_moved] = chosen, beta[chosen]
         n_moved += 1
         excess = system.residual[chosen] - levels[system.group[chosen]]
-        excess -= _image_at(chosen, system.kernel, moved[:n_moved], beta, before)
+        excess -= _image_at(chosen, system.kernel, moved, n_moved, beta, before)
         may_move = beta[chosen] < system.hi[chosen] if excess > 0 else beta[chosen] > system.lo[chosen]
         if abs(excess) <= 0.25 * tol or not may_move:
             continue
@@ -176,13 +192,11 @@ def free_worst(system: System, tol: float, most_work: float, most_freed: int) ->
         if not is_fine or spent > most_work:
             code = VAIN
             break
-    moved = moved[:n_moved]
-    subtract_image(system.kernel, system.residual, moved, beta[moved] - before[:n_moved])
-    work[0] += spent + CHANGES_PER_MOVE * n_moved * beta.shape[0]
-    return code
+    system.work[0] += spent + CHANGES_PER_MOVE * n_moved * beta.shape[0]
+    return code, n_moved
 
 
-@compiled
+@borrowing
 def drop(system: System, place: int, left: float) -> bool:
     """Drop the member at ``place``, unless it is the last of its group; return whether that was done.
 
@@ -204,7 +218,7 @@ def drop(system: System, place: int, left: float) -> bool:
     return True
 
 
-@compiled
+@borrowing
 def _can_drop(system: System, place: int) -> bool:
     """Whether the member at ``place`` is not the last of its group."""
     n_groups, n_free, members, group = system.n_groups, system.counts[FREE], system.members, system.group
@@ -216,7 +230,7 @@ def _can_drop(system: System, place: int) -> bool:
     return count > 1 and system.inverse[n_groups + place, n_groups + place] > 0
 
 
-@compiled
+@borrowing
 def _first_bound(system: System, length: float, factor: float) -> tuple[float, int]:
     """How far the members go along ``factor * direction``, ``length`` at most; who stops them, or -1."""
     n_groups, beta, lo, hi, members = system.n_groups, system.beta, system.lo, system.hi, system.members
@@ -230,28 +244,40 @@ def _first_bound(system: System, length: float, factor: float) -> tuple[float, i
         else:
             continue
         if reach < length:
-            length, first = max(reach, 0.0), f
+            length, first = (reach if reach > 0 else 0.0), f
     return length, first
 
 
-@compiled
+@borrowing
 def _advance(system: System, length: float, factor: float, first: int) -> None:
     """Move the members along ``factor * direction``, the one at ``first``, if any, to the bound that it meets."""
     n_groups, beta, lo, hi, members = system.n_groups, system.beta, system.lo, system.hi, system.members
     for f in range(system.counts[FREE]):
         t = members[f]
-        beta[t] = min(max(beta[t] + length * factor * system.direction[n_groups + f], lo[t]), hi[t])
+        beta[t] = clipped(beta[t] + length * factor * system.direction[n_groups + f], lo[t], hi[t])
     if first >= 0:
         t = members[first]
         beta[t] = hi[t] if factor * system.direction[n_groups + first] > 0 else lo[t]
 
 
-@compiled
-def _walk(system: System, dragged: Any, pace: Any) -> tuple[bool, float]:
-    """Step along ``direction`` (and ``pace`` for the dragged), dropping what comes to a bound on the way.
+@borrowing
+def _walk(system: System, pulled: Any, dragged: Any, pace: Any) -> tuple[bool, float]:
+    """Move the members by what ``pulled`` asks of them while the dragged go at their pace.
 
-    Returns whether the end was reached, and the share of ``pace`` that the dragged have gone.
+    What comes to a bound on the way is dropped. Returns whether the end was reached, and the share of ``pace``
+    that the dragged have gone.
     """
+    n_groups, n_free = system.n_groups, system.counts[FREE]
+    for g in range(n_groups):
+        system.right[g] = 0.0
+    if n_groups > 0:
+        for k in range(dragged.shape[0]):
+            system.right[system.group[dragged[k]]] -= pace[k]
+    for f in range(n_free):
+        system.right[n_groups + f] = pulled[system.members[f]]
+    times(system.inverse, n_groups + n_free, system.right, system.direction)
+    if dragged.shape[0] == 0:
+        _keep_sums(system)
     left = 1.0
     while True:
         length, first = _first_bound(system, 1.0, 1.0)
@@ -263,7 +289,7 @@ def _walk(system: System, dragged: Any, pace: Any) -> tuple[bool, float]:
             return first < 0, 1.0 - left
 
 
-@compiled
+@borrowing
 def _enter(system: System, entrant: int, excess: float, levels: Any) -> bool:
     """Move a variable that violates by ``excess`` until it does not, or is at a bound; the members follow.
 
@@ -278,14 +304,14 @@ def _enter(system: System, entrant: int, excess: float, levels: Any) -> bool:
     while True:
         own = hi - beta[entrant] if sign > 0 else beta[entrant] - lo
         best = wanted / curvature if curvature > flat else np.inf
-        length, first = _first_bound(system, min(own, best), -sign)
+        length, first = _first_bound(system, own if own < best else best, -sign)
         if not length < np.inf:
             return False
         _advance(system, length, -sign, first)
-        beta[entrant] = min(max(beta[entrant] + length * sign, lo), hi)
+        beta[entrant] = clipped(beta[entrant] + length * sign, lo, hi)
         for g in range(n_groups):
             levels[g] -= length * sign * direction[g]
-        wanted -= length * max(curvature, 0.0)
+        wanted -= length * (curvature if curvature > 0 else 0.0)
         if first < 0:
             if length == own:
                 beta[entrant] = hi if sign > 0 else lo
@@ -307,7 +333,7 @@ def _enter(system: System, entrant: int, excess: float, levels: Any) -> bool:
         return True
 
 
-@compiled
+@borrowing
 def _pull(system: System, entrant: int) -> tuple[float, float]:
     """Set ``direction`` to M (e_t, K_Ft); return the curvature, and that up to which the entrant is dependent."""
     n, n_groups, n_free, right = system.kernel.shape[0], system.n_groups, system.counts[FREE], system.right
@@ -324,7 +350,7 @@ def _pull(system: System, entrant: int) -> tuple[float, float]:
     return curvature, flat
 
 
-@compiled
+@borrowing
 def _join(system: System, entrant: int, curvature: float) -> None:
     """Make a variable a member, given that ``direction`` is its pull."""
     n_free = system.counts[FREE]
@@ -333,17 +359,17 @@ def _join(system: System, entrant: int, curvature: float) -> None:
     system.counts[FREE] += 1
 
 
-@compiled
-def _image_at(t: int, kernel: Any, moved: Any, beta: Any, before: Any) -> float:
-    """How much of t's residual the variables that ``moved`` have taken since ``before``."""
+@borrowing
+def _image_at(t: int, kernel: Any, moved: Any, count: int, beta: Any, before: Any) -> float:
+    """How much of t's residual the first of those that ``moved`` have taken since ``before``."""
     n = kernel.shape[0]
     row, total = kernel[t % n], 0.0
-    for k in range(moved.shape[0]):
+    for k in range(count):
         total += row[moved[k] % n] * (beta[moved[k]] - before[k])
     return total
 
 
-@compiled
+@borrowing
 def _find_wrong(system: System, levels: Any, wrong: Any) -> float:
     """Set ``wrong`` to how much each variable that is no member violates; return the worst."""
     beta, worst = system.beta, 0.0
@@ -357,17 +383,17 @@ def _find_wrong(system: System, levels: Any, wrong: Any) -> float:
     for f in range(system.counts[FREE]):
         wrong[system.members[f]] = 0.0
     for t in range(beta.shape[0]):
-        worst = max(worst, wrong[t])
+        worst = wrong[t] if wrong[t] > worst else worst
     return worst
 
 
-@compiled
+@borrowing
 def _most_wrong(wrong: Any, least: float, places: Any) -> int:
     """Put the places of the largest entries above ``least`` into ``places``, largest first; return how many."""
     count = 0
     for t in range(wrong.shape[0]):
         if wrong[t] > least and (count < places.shape[0] or wrong[t] > wrong[places[count - 1]]):
-            count = min(count + 1, places.shape[0])
+            count += count < places.shape[0]
             k = count - 1
             while k > 0 and wrong[places[k - 1]] < wrong[t]:
                 places[k] = places[k - 1]
@@ -376,7 +402,7 @@ def _most_wrong(wrong: Any, least: float, places: Any) -> int:
     return count
 
 
-@compiled
+@borrowing
 def _keep_sums(system: System) -> None:
     """Take out of ``direction`` what rounding adds to the groups' sums."""
     n_groups, n_free, direction = system.n_groups, system.counts[FREE], system.direction
@@ -392,15 +418,16 @@ def _keep_sums(system: System) -> None:
                     direction[n_groups + f] -= total / count
 
 
-@compiled
-def _levels(system: System) -> Any:
-    """The mean residual of each group's members; zero where there are no groups."""
-    levels, counts = np.zeros(max(system.n_groups, 1)), np.zeros(max(system.n_groups, 1))
-    if system.n_groups > 0:
+@borrowing
+def _find_levels(system: System, levels: Any, counts: Any) -> None:
+    """Set ``levels`` to the mean residual of each group's members; zero where there are no groups."""
+    n_groups = system.n_groups
+    for g in range(n_groups):
+        levels[g], counts[g] = 0.0, 0.0
+    if n_groups > 0:
         for f in range(system.counts[FREE]):
             t = system.members[f]
             levels[system.group[t]] += system.residual[t]
             counts[system.group[t]] += 1.0
-        for g in range(system.n_groups):
-            levels[g] /= max(counts[g], 1.0)
-    return levels
+        for g in range(n_groups):
+            levels[g] /= counts[g] if counts[g] > 1.0 else 1.0
