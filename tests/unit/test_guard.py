@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hinge import Gram, Kernel
-from hinge.dual.formulations import c_svc
+from hinge.dual.formulations import c_svc, one_class
 from hinge.solvers.guard import Guard
 from hinge.solvers.state import State, restore_sums
 
@@ -48,3 +48,16 @@ def test_what_a_free_variable_has_no_room_for_goes_to_others():
     restore_sums(problem, beta, np.array([1.0, 2.0, 3.0]))
     assert beta.sum() == 0
     assert ((beta >= problem.lo) & (beta <= problem.hi)).all()
+
+
+def test_steps_count_by_what_they_gain_whatever_rounding_does_to_the_sum():
+    """Residuals are far more than a step gains, and its sum is rounded: near an optimum that would be all."""
+    rows = np.array([[1.0, 0.0], [1.0, 1e-4], [1.0, 2e-4]]) * 1e3
+    gram, problem = Gram(rows, Kernel("linear"), precision="double"), one_class(3, nu=0.7)
+    state = State(problem, gram, problem.near(np.array([0.7, 0.7, 0.7])), problem.v.copy(), is_stale=True)
+    state.adopt(state.beta)
+    step = np.array([1e-9, 0.0, -1e-9 - 4e-16])  # along it the objective falls, by 1e-11 and less
+    slope = state.residual[0] - state.residual[2]
+    step *= np.sign(slope)
+    assert abs(step.sum() * state.residual[0]) > abs(slope * 1e-9)
+    assert state.move(np.arange(3), state.beta + step) == pytest.approx(-1e-9 * abs(slope), rel=1e-2)

@@ -139,7 +139,12 @@ class State:
     def product(self, changed: Index, step: Vector) -> Vector:
         """Return ``K δ`` for steps of the variables ``changed``: one value a sample."""
         n = self.problem.n_samples
-        by_sample = np.bincount(changed % n, weights=step, minlength=n).astype(np.float64, copy=False)
+        if self.problem.alike is None:
+            by_sample = np.bincount(changed % n, weights=step, minlength=n).astype(np.float64, copy=False)
+        else:
+            everywhere = np.zeros(self.problem.n_variables)
+            everywhere[changed] = step
+            by_sample = self.problem.coefficients(everywhere)
         samples = np.flatnonzero(by_sample)
         result = np.zeros(self.gram.n)
         self.gram.update(result, samples, by_sample[samples])
@@ -148,6 +153,7 @@ class State:
     def move(self, changed: Index, new: Vector) -> float:
         """Set β of ``changed`` to ``new`` and bring the residual up to date; return the objective's change.
 
+        What rounding does to the sums does not count, which near the optimum would be more than all the rest.
         Nothing happens if the product is cancelled half-way.
         """
         step = new - self.beta[changed]
@@ -163,7 +169,11 @@ class State:
             self.residual[changed] -= self.problem.ridge[changed] * step
         self.note_steps(float(np.dot(np.abs(step), self.gram.lengths[changed % self.problem.n_samples])))
         with np.errstate(over="ignore", invalid="ignore"):  # such a step is taken back
-            return float(-0.5 * np.dot(step, before + self.residual[changed]))
+            slopes = before + self.residual[changed]
+            for g in range(self.problem.n_groups):
+                mine = self.problem.group[changed] == g
+                slopes[mine] -= np.median(slopes[mine]) if mine.any() else 0.0
+            return float(-0.5 * np.dot(step, slopes))
 
     def adopt(self, beta: Vector) -> float:
         """Take a feasible point near ``beta`` over, unless it is worse; return the violation then.
