@@ -95,8 +95,13 @@ def _first_rate(state: State, policy: Proximal) -> Vector:
 
 
 def _with_sums_of(state: State) -> DualProblem:
-    """Return the problem with the sums that the state has: a part of a larger one keeps its own."""
+    """Return the problem with the sums that the state has: a part of a larger one keeps its own.
+
+    What these miss by rounding is not kept: it would be much of the sums of smaller variables.
+    """
     problem = state.problem
+    if keeps_sums(problem, state.beta):
+        return problem
     sums = [state.beta[problem.group == g].sum() for g in range(problem.n_groups)]
     return replace(problem, sums=np.array(sums))
 
