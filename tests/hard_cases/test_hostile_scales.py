@@ -387,6 +387,12 @@ def test_hostile_scales(first):
         (504961, "linear"),
         (505495, "poly"),
         (552978, "poly"),
+        (600872, "poly"),
+        (604668, "poly"),
+        (619872, "poly"),
+        (606446, "linear"),
+        (315925, "poly"),
+        (5000277, "poly"),
     ],
 )
 def test_hostile_scales_that_once_failed(seed, kernel):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,9 @@ class BitSamples(Samples):
             others = np.bitwise_count(columns).sum(axis=0, dtype=out.dtype)
             np.multiply(out, -2, out=out)
             np.add(out, own[:, None] + others[None, :], out=out)
+
+    def _contents(self, index: Index) -> Iterable[bytes]:
+        return (words.tobytes() for words in self.words[:, index].T)
 
     def look_up(self, panel: Any, start: int, stop: int, table: Floats, out: Floats) -> None:
         products.bit_look_up(panel, np.ascontiguousarray(self.words[:, start:stop]), table, out)

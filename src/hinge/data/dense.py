@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,9 @@ class DenseSamples(FeatureSamples):
             return np.zeros(self.n)  # differences of the features themselves
         # A sum of absolute values is at most √length times the norm.
         return np.asarray(np.sqrt(self.n_features * self.squared_norms(np.float64)))
+
+    def _contents(self, index: Index) -> Iterable[bytes]:
+        return (row.tobytes() for row in self.rows[index] + 0.0)  # -0.0 becomes 0.0
 
     def has_negatives(self) -> bool:
         return bool(self.rows.size) and bool(self.rows.min() < 0)

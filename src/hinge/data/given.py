@@ -7,7 +7,7 @@ its place, and a warning says so. Asymmetry is measured against √(k(x, x) k(y,
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,6 +54,9 @@ class GivenGram(Samples):
 
     def take(self, index: Index, dtype: Any) -> GivenGram:
         return GivenGram(self._values, index if self.index is None else self.index[index], self.storage)
+
+    def _contents(self, index: Index) -> Iterable[bytes]:
+        return (row.tobytes() for row in self.panel(index, self._values.dtype) + 0.0)
 
     def largest_values(self) -> NDArray[np.float64]:
         whole = np.maximum(self._values.max(axis=1), -self._values.min(axis=1)).astype(np.float64)

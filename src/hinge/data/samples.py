@@ -8,7 +8,7 @@ columns. Comparisons are dot products, except for kernels built on sums of diffe
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, Protocol, Self
 
 import numpy as np
@@ -221,6 +221,15 @@ class Samples(ABC):
     def exact_rows_of(self, index: Index) -> tuple[FeatureRows, Index]:
         """Return `exact_rows` that hold the samples ``index`` at least, and where each of them is."""
         return self.exact_rows(), index
+
+    def alike(self, index: Index) -> Index:
+        """Return, for each of the samples ``index``, the place of the first that is the same to the last bit."""
+        first: dict[Any, int] = {}
+        return np.array([first.setdefault(key, place) for place, key in enumerate(self._contents(index))])
+
+    def _contents(self, index: Index) -> Iterable[Any]:
+        """What tells samples from each other; where nobody can say, each is one of its own."""
+        return index.tolist()
 
     def has_negatives(self) -> bool:
         """Whether some feature is negative."""

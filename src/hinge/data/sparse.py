@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,10 @@ class SparseSamples(FeatureSamples):
     @property
     def _original(self) -> Floats:
         return next(iter(self.values.values()))
+
+    def _contents(self, index: Index) -> Iterable[tuple[bytes, bytes]]:
+        parts = (slice(*self.indptr[i : i + 2]) for i in index)
+        return ((self.indices[part].tobytes(), self._original[part].tobytes()) for part in parts)
 
     def has_negatives(self) -> bool:
         return bool(self.indices.size) and bool(self._original.min() < 0)

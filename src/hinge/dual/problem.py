@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hinge.arrays import Vector
+from hinge.arrays import Index, Vector
+from hinge.dual.alike import added, best_shared, merged, settled
 from hinge.runtime.jit import compiled
 
 # Most variables that take up what rounding left of a sum.
@@ -50,6 +51,8 @@ class DualProblem:
         A feasible point.
     ridge : array of shape (n_variables,), optional
         What is added to the diagonal, variable by variable; positive.
+    alike : int64 array of shape (n_samples,), optional
+        For each sample the first that is the same, where somebody has looked: theirs is the coefficient of all.
 
     Examples
     --------
@@ -67,6 +70,7 @@ class DualProblem:
     n_samples: int
     start: Vector
     ridge: Vector | None = None
+    alike: Index | None = None
 
     @property
     def n_variables(self) -> int:
@@ -85,7 +89,24 @@ class DualProblem:
 
     def coefficients(self, beta: Vector) -> Vector:
         """Add up the variables of each sample: Σβ over the variables that belong to it."""
+        if self.alike is not None:
+            return self.change(beta, np.zeros_like(beta))[0]
         return beta.reshape(-1, self.n_samples).sum(axis=0)
+
+    def change(self, beta: Vector, former: Vector) -> tuple[Vector, Vector]:
+        """Add up the changes of the variables of each sample, and what rounding took off these sums."""
+        total, lost = np.zeros(self.n_samples), np.zeros(self.n_samples)
+        for term in (*beta.reshape(-1, self.n_samples), *-former.reshape(-1, self.n_samples)):
+            total, lost = added(total, lost, term)
+        if self.alike is not None:
+            total, lost = merged(total, lost, self.alike)
+        return settled(total, lost)  # what partial sums lost may be much of a total in which they cancel
+
+    def best_shared(self, beta: Vector) -> Vector:
+        """Return the best point with the same coefficients as ``beta``, of variables with bounds and no ridge."""
+        kinds = self.group * np.int64(self.n_samples)
+        kinds += self.sample if self.alike is None else self.alike[self.sample]
+        return best_shared(beta, self.v, self.lo, self.hi, kinds)
 
     def residual_of(self, beta: Vector, image: Vector) -> Vector:
         """Return the residual of every variable, given ``image``, which is Kβ: one value a sample."""

@@ -96,7 +96,7 @@ def residual_since(
     former: Reference, problem: DualProblem, gram: Gram, beta: Vector, samples: Index, tol: float | Vector
 ) -> tuple[Vector, Vector]:
     """As `exact_residual`, from what has changed since another point alone."""
-    change, remainder = _difference(beta, former.beta, gram.n)
+    change, remainder = problem.change(beta, former.beta)
     rounding, wanted = gram.rounding(change)[samples], ERROR_ALLOWED * np.broadcast_to(tol, len(samples))
     rough = rounding > wanted
     if rough.any():
@@ -118,17 +118,3 @@ def residual_since(
         result -= own
         rounding += 4 * UNIT * np.abs(own).max(axis=0)
     return result, former.error[samples] + rounding + 4 * UNIT * np.abs(result).max(axis=0)
-
-
-def _difference(beta: Vector, former: Vector, n: int) -> tuple[Vector, Vector]:
-    """Add up the changes of the variables of each sample, and what rounding took off these sums."""
-    total, remainder = np.zeros(n), np.zeros(n)
-    for term in (*beta.reshape(-1, n), *-former.reshape(-1, n)):
-        before = total
-        total = before + term
-        part = total - before
-        remainder += (before - (total - part)) + (term - part)  # exact (Knuth)
-    # What partial sums lost may be much of a total in which they cancel.
-    change = total + remainder
-    part = change - total
-    return change, (total - (change - part)) + (remainder - part)

@@ -322,6 +322,11 @@ class Gram:
             support, rows = places[support], places[rows]
         return source.sharp_product(support, factors, rows, self.team)
 
+    def alike(self) -> Index:
+        """Return, for each sample, the first that is the same."""
+        source, places = self._sharpest
+        return source.samples.alike(np.arange(self.n) if places is None else places)
+
     @property
     def _sharpest(self) -> tuple[Source, Index | None]:
         """Where kernel values can be computed most sharply, and the places of these samples there."""

@@ -41,8 +41,15 @@ class Guard:
     def note(self, state: State, beta: Vector) -> float:
         """Remember ``beta``, a feasible point of the state's problem, if it is better than all before.
 
-        Returns what its objective is at most.
+        So is the point where samples that are alike have shared out what they have together. Returns what the
+        lower objective is at most.
         """
+        objective = self._note(state, beta)
+        if state.problem.alike is None:
+            return objective
+        return min(objective, self._note(state, state.problem.best_shared(beta)))
+
+    def _note(self, state: State, beta: Vector) -> float:
         objective, residual, error = objective_at_most(state.problem, state.gram, beta, self._tol)
         if objective < self.least:
             self.least, self._beta, self._residual, self._error = objective, beta.copy(), residual, error
