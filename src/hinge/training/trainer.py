@@ -256,10 +256,13 @@ class Trainer:
         return train_one
 
     def _settings_of(self, number: int, task: Task) -> Settings:
-        if not self.watch.has_listeners and task.start is None and task.known is None:
-            return self.settings
+        settings = self.settings
+        if task.start is not None or task.known is not None:
+            settings = replace(settings, start=task.start, known=task.known)
+        if not self.watch.has_listeners:
+            return settings
         listen: Callable[[Progress], bool] = lambda progress: self.watch.step(number, progress)  # noqa: E731
-        return replace(self.settings, callback=listen, time_limit=None, start=task.start, known=task.known)
+        return replace(settings, callback=listen, time_limit=None)
 
     def _solve(self, task: Task, gram: Gram, settings: Settings, n_tasks: int) -> Solution:
         solution = self._settled(task, gram, settings, n_tasks)
