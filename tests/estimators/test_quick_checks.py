@@ -53,6 +53,13 @@ UNUSUAL = {
     "strings": np.full((40, 3), "a"),
     "a list": X.tolist(),
     "sparse": sp.csr_array(X),
+    "sparse with nan": sp.csr_array(with_value(np.nan)),
+    "sparse, infinite": sp.csr_array(with_value(-np.inf)),
+    "sparse, too few features": sp.csr_array(X[:, :2]),
+    "sparse without rows": sp.csr_array(X[:0]),
+    "sparse without columns": sp.csr_array(X[:, :0]),
+    "sparse whole numbers": sp.csr_array((4 * X).astype(np.int64)),
+    "sparse columns": sp.csc_matrix(X),
 }
 
 
@@ -120,10 +127,24 @@ def test_np_matrix_is_refused_as_by_scikit_learn():
         machine.predict(matrix)
 
 
+@pytest.mark.parametrize("kind", [sp.csr_array, sp.csr_matrix])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_rows_are_what_the_checks_would_return(kind, dtype, monkeypatch):
+    rows = kind(X.astype(dtype))
+    machine = SVC().fit(rows, Y)
+    assert type(machine.support_vectors_) is kind
+    call = lambda: machine.decision_function(rows)  # noqa: E731
+    np.testing.assert_array_equal(call(), slowly(monkeypatch, call))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        SVC().fit(rows, Y[:-1])
+
+
 def test_only_ordinary_arrays_pass_unchecked():
     assert inputs.is_plain(X)
     assert inputs.is_plain(X.astype(np.float32))
-    for rows in (*UNUSUAL.values(), SAME_VALUES["Fortran order"], SAME_VALUES["foreign byte order"]):
+    assert inputs.is_plain(UNUSUAL["sparse"])
+    unusual = [rows for form, rows in UNUSUAL.items() if form != "sparse"]
+    for rows in (*unusual, SAME_VALUES["Fortran order"], SAME_VALUES["foreign byte order"]):
         assert not inputs.is_plain(rows) or rows.shape[1] != 3
     assert inputs.is_plain_labels(Y)
     assert not inputs.is_plain_labels(np.arange(40))  # scikit-learn warns of so many classes

@@ -184,6 +184,29 @@ def test_only_the_pairs_of_classes_that_are_touched_are_trained() -> None:
         assert (new.solution is old.solution) != is_touched
 
 
+@pytest.mark.parametrize("kind", ["svc", "svr", "squared"])
+def test_samples_that_had_no_part_in_a_machine_leave_it_where_it_is(kind: str) -> None:
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(90, 3))
+    y = np.sin(X[:, 0]) if kind == "svr" else np.where(X[:, 0] + 0.3 * X[:, 1] > 0, 1, -1)
+    machine = MACHINES[kind](gamma=0.3, tol=TIGHT).fit(X, y)
+    others = np.setdiff1d(np.arange(90), machine.support_)
+    gone, beta = others[::2], machine.dual_coef_.copy()
+    kept = np.setdiff1d(np.arange(90), gone)
+    weights = np.ones(len(kept))
+    weights[np.searchsorted(kept, others[1])] = 3.0
+    machine.forget(gone).reweight(sample_weight=weights)
+    assert machine.report_.kernel_evaluations == 0
+    np.testing.assert_array_equal(machine.dual_coef_, beta)
+    certificate = machine.certificate(X[kept], y[kept], weights)
+    assert certificate.proves(3 * TIGHT)
+    assert machine.report_.gap == pytest.approx(certificate[0].gap, abs=1e-6)
+    fresh = clone(machine).fit(X[kept], y[kept], sample_weight=weights)
+    assert np.allclose(machine._decide(X), fresh._decide(X), atol=1e-7)
+    evaluated = machine.forget([machine.support_[0]]).report_.kernel_evaluations
+    assert evaluated > 0
+
+
 def test_a_class_comes_and_goes() -> None:
     rng = np.random.default_rng(0)
     y = np.repeat(["a", "b", "c"], 20)

@@ -160,10 +160,11 @@ def support_counts(beta: Any, lo: Any, hi: Any, n_samples: int) -> tuple[int, in
     """`count_support`, for compiled code."""
     n_support, n_bounded = 0, 0
     for first in range(n_samples):
-        coefficient, is_bounded = 0.0, False
-        for t in range(first, beta.shape[0], n_samples):
+        coefficient, is_bounded, t = 0.0, False, first
+        while t < beta.shape[0]:  # a range with a step would divide
             coefficient += beta[t]
             is_bounded |= beta[t] != 0 and (beta[t] == lo[t] or beta[t] == hi[t])
+            t += n_samples
         n_support += coefficient != 0
         n_bounded += coefficient != 0 and is_bounded
     return n_support, n_bounded

@@ -151,7 +151,7 @@ class KernelMachine(StandIn, KernelExchange, Certified, Trainable):
 
     def _check_pairs(self, X: Any, y: Any) -> tuple[Any, Any]:
         """Check and convert samples and targets."""
-        if self._is_plain_target(y) and is_plain(X) and len(y) == len(X):
+        if self._is_plain_target(y) and is_plain(X) and len(y) == X.shape[0]:
             return self._known_by_features(X), y
         if is_mapped(X) and is_plain(X):  # scikit-learn's checks would read the file into memory
             check_consistent_length(X, y)

@@ -37,8 +37,11 @@ _LARGEST_LABEL = 2**31
 def is_plain(X: Any) -> bool:
     """Whether X is a matrix that scikit-learn's checks would return as it is, without a word.
 
-    Anything unusual is left to them: lists, data frames, other types, subclasses, what is empty or not finite.
+    Anything unusual is left to them: lists, data frames, other types, subclasses, what is empty or not finite. The
+    structure of CSR matrices is looked at elsewhere (`hinge.data.structure`).
     """
+    if type(X) in (sp.csr_array, sp.csr_matrix):
+        return X.ndim == 2 and min(X.shape) > 0 and X.dtype in _FLOATS and _is_finite(X.data)
     if type(X) is not np.ndarray and not (type(X) is np.memmap and is_mapped(X)):
         return False
     if X.ndim != 2 or not X.size or not X.flags.c_contiguous:

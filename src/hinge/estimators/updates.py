@@ -362,7 +362,9 @@ def _added(machine: Any, old: TrainingData, X: Any, y: Any, sample_weight: Any) 
         targets = None
     else:
         check_consistent_length(rows, y)
-        targets = machine._check_targets(_check_y(y, y_numeric=old.y.dtype.kind == "f", estimator=machine))
+        is_plain = machine._is_plain_target(y)
+        checked = y if is_plain else _check_y(y, y_numeric=old.y.dtype.kind == "f", estimator=machine)
+        targets = checked if is_plain else machine._check_targets(checked)
         if (targets.dtype.kind in "biuf") != (old.y.dtype.kind in "biuf"):
             raise ValueError(
                 f"y has labels like {targets[0]!r}, the machine was trained with some like {old.y[0]!r}"
@@ -410,7 +412,11 @@ def _stacked(old: Any, new: Any) -> Any:
     if isinstance(old, Collection):
         return Collection(_joined(old.selected(), new.selected()))
     if sp.issparse(old):
-        return type(old)(sp.vstack([old, type(old)(new)], format="csr"))
+        new = canonical(type(old)(new))
+        pairs = (old.data, new.data), (old.indices, new.indices), (old.indptr, new.indptr[1:] + old.indptr[-1])
+        return type(old)(
+            tuple(np.concatenate(pair) for pair in pairs), shape=(old.shape[0] + new.shape[0], old.shape[1])
+        )
     return np.vstack([old, new.toarray() if sp.issparse(new) else new])
 
 

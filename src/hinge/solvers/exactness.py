@@ -79,13 +79,18 @@ def doubt(state: State) -> float:
 
 def error_of(state: State) -> Vector:
     """Return a bound on the error of each sample's residual; none for samples that are out of reach."""
-    problem, reference = state.problem, state.reference
-    if reference is None:
-        error = state.gram.rounding(problem.coefficients(state.beta))
-    else:  # samples that were not computed are out of reach
-        error = np.where(reference.exact, reference.error, 0.0)
-        error += state.gram.rounding(problem.coefficients(state.beta - reference.beta))
-    return error + state.drift
+    if state.reference is None:
+        return state.gram.rounding(state.problem.coefficients(state.beta)) + state.drift
+    # Samples that were not computed are out of reach.
+    error = np.where(state.reference.exact, state.reference.error, 0.0)
+    return error + _rounding_since(state) + state.drift
+
+
+def _rounding_since(state: State) -> Vector | float:
+    """Bound the rounding error of what has been added to the residual since the reference."""
+    assert state.reference is not None
+    change = state.problem.coefficients(state.beta - state.reference.beta)
+    return state.gram.rounding(change) if change.any() else 0.0
 
 
 def bound_of(state: State) -> Vector:
@@ -93,9 +98,8 @@ def bound_of(state: State) -> Vector:
     reference, rounding = state.reference, state.gram.rounding(state.problem.coefficients(state.beta))
     if reference is None:
         return rounding + state.drift
-    change = state.gram.rounding(state.problem.coefficients(state.beta - reference.beta))
     loose = rounding + state.spent + (0.0 if state.vague is None else state.vague)
-    bound = np.where(reference.exact, reference.error, loose) + change + state.drift
+    bound = np.where(reference.exact, reference.error, loose) + _rounding_since(state) + state.drift
     if state.lagging is not None:
         bound += state.lagging.distances() * state.gram.lengths
     return bound
@@ -151,11 +155,10 @@ def _left_in_residual(state: State) -> Vector:
 
     Of steps from single-precision kernel values that is what is probable: a bound would bring all into reach.
     """
-    reference, coefficients = state.reference, state.problem.coefficients(state.beta)
-    if reference is None:
-        error = state.gram.rounding(coefficients)
+    if state.reference is None:
+        error = state.gram.rounding(state.problem.coefficients(state.beta))
     else:
-        error = reference.error + state.gram.rounding(state.problem.coefficients(state.beta - reference.beta))
+        error = state.reference.error + _rounding_since(state)
     is_single = state.gram.precision == "single" and not state.gram.through_weights
     return error + (state.probable_drift if is_single else state.drift)
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge.arrays import Index, Vector
+from hinge.dual.optimality import count_support, gap_of, multipliers_of, violation_of
 from hinge.dual.problem import DualProblem
 from hinge.dual.residuals import Reference
 from hinge.kernel.rounding import UNIT
@@ -22,7 +23,7 @@ from hinge.runtime import clock
 from hinge.solvers.one_pass import is_for_one_pass
 from hinge.training.course import Course, Fit
 from hinge.training.formulation import Classification, Formulation
-from hinge.training.machine import Machine, assemble, combined_report
+from hinge.training.machine import Machine, assemble, combined_report, machine_of
 from hinge.training.tasks import Task, sizes_of
 from hinge.training.trainer import Trainer
 
@@ -62,22 +63,26 @@ class Update:
             number, sign = old.get((positive, negative), (-1, 1.0))
             if number < 0 and len(self.union.sides) == 1:  # two classes are left of several, each against the rest
                 number, sign = old.get((positive, None), (-1, 1.0))
-            machine = self.before.machines[number] if number >= 0 else None
-            if machine is None or not len(machine.samples):  # that fit did not come to it
+            if number >= 0 and len(self.before.machines[number].samples):
+                found.append(self._step(task, old_tasks, number, sign, changed))
+            else:  # a new one, or that fit did not come to it
                 found.append(task)
-            elif self._stays(machine, task, sign, changed):
-                found.append(machine)
-            else:
-                known = _known(
-                    task, machine.solution, machine.samples, old_tasks[number].problem, sign, len(changed)
-                )
-                found.append(replace(task, known=known))
         return found
 
-    def _stays(self, machine: Machine, task: Task, sign: float, changed: NDArray[np.bool_]) -> bool:
-        """Whether a machine is the one of a task already."""
-        is_same = self.is_same_problem and sign > 0 and len(machine.samples) == len(task.samples)
-        return is_same and machine.solution.report.converged and not changed[task.samples].any()
+    def _step(
+        self, task: Task, old_tasks: Sequence[Task], number: int, sign: float, changed: NDArray[np.bool_]
+    ) -> Task | Machine:
+        """Return a task with the point where its machine was, or the machine where that is its optimum already."""
+        machine = self.before.machines[number]
+        solution, is_touched = machine.solution, changed[task.samples]
+        is_same = sign > 0 and np.array_equal(machine.samples, task.samples)
+        may_stay = is_same and self.is_same_problem and solution.report.converged
+        if may_stay and not is_touched.any():
+            return machine
+        old = old_tasks[number].problem
+        if may_stay and _is_optimal(task.problem, old, solution.beta, is_touched):
+            return _at_rest(task, solution)
+        return replace(task, known=_known(task, solution, machine.samples, old, sign, len(changed)))
 
     def _changed(self) -> NDArray[np.bool_]:
         """Mark the samples of the union that are new, gone, or of another weight, that of their class included."""
@@ -138,6 +143,42 @@ def _quickest(task: Task, course: Course, trainer: Trainer) -> Task:
     if not is_for_one_pass(task.problem.n_variables, course.settings):
         return task
     return replace(task, start=task.known.beta, known=None)
+
+
+def _is_optimal(problem: DualProblem, former: DualProblem, beta: Vector, touched: NDArray[np.bool_]) -> bool:
+    """Whether the optimum of a problem is that of another, too, which differs in the boxes of ``touched`` samples.
+
+    They had no part in it: a variable at zero stays there whatever its box is, an empty one included.
+    """
+    if not np.array_equal(problem.sums, former.sums) or beta.reshape(-1, len(touched))[:, touched].any():
+        return False
+    others = np.tile(~touched, problem.n_variables // problem.n_samples)
+    pairs = [(problem.lo, former.lo), (problem.hi, former.hi), (problem.v, former.v)]
+    if problem.ridge is not None and former.ridge is not None:
+        pairs.append((problem.ridge, former.ridge))
+    return all(np.array_equal(new[others], old[others]) for new, old in pairs)
+
+
+def _at_rest(task: Task, solution: Solution) -> Machine:
+    """Return the machine of a task whose optimum is known; what the point proves follows from its residual."""
+    problem, beta, residual = task.problem, solution.beta, solution.residual
+    multipliers = multipliers_of(problem, beta, residual)
+    n_support, n_bounded = count_support(problem, beta)
+    report = replace(
+        solution.report,
+        reason="the point was the optimum already",
+        violation=violation_of(problem, beta, residual),
+        gap=gap_of(problem, beta, residual, multipliers),
+        n_support=n_support,
+        n_bounded=n_bounded,
+        iterations=0,
+        outer_steps=0,
+        kernel_evaluations=0,
+        seconds=0.0,
+        compile_seconds=0.0,
+        trace=None,
+    )
+    return machine_of(task, Solution(beta, residual, multipliers, report, solution.error))
 
 
 def _by_sides(formulation: Formulation) -> dict[tuple[object, object], tuple[int, float]]:
