@@ -148,9 +148,6 @@ LARGE = {
     "selection.validation.cross_validate": _API,
     "many.evaluation.cross_validate_many": _API,
     "many.evaluation.fit_many": _API,
-    "dask.reading.read_svmlight": "options of a reader, each by its name",
-    "io.svmlight.read.parsed_pieces": "options of a reader, each by its name",
-    "lab.race.race": "options of a race, each by its name",
 }
 
 

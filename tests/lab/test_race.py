@@ -8,7 +8,7 @@ from hinge import Gram, Kernel, Settings, certificate
 from hinge.dual.formulations import c_svc
 from hinge.lab import figures
 from hinge.lab.own import algorithm_of
-from hinge.lab.race import race
+from hinge.lab.race import Track, race
 from hinge.lab.report import compare_orders, count, fit_exponent, seconds
 from hinge.report import Status
 
@@ -22,9 +22,13 @@ def data():
     return X, np.where(X[:, 0] + 0.5 * random.normal(size=150) > 0, 1.0, -1.0)
 
 
+def track(data, kernel=Kernel("rbf", gamma=0.3), C=2.0):  # noqa: B008
+    return Track(*data, kernel, C, threads=1)
+
+
 @pytest.fixture(scope="module")
 def result(data):
-    return race(*data, Kernel("rbf", gamma=0.3), 2.0, NAMES, threads=1)
+    return race(track(data), NAMES)
 
 
 def test_everyone_arrives_and_the_certificate_agrees(data, result):
@@ -57,15 +61,14 @@ def test_progress_is_told_and_may_end_a_run(data):
         heard.append(name)
         return name == "smo-mvp"
 
-    X, y = data
-    stopped = race(X, y, Kernel("rbf", gamma=0.3), 2.0, ["smo-mvp", "smo-hmg"], threads=1, on_progress=listen)
+    stopped = race(track(data), ["smo-mvp", "smo-hmg"], on_progress=listen)
     assert set(heard) == {"smo-mvp", "smo-hmg"}
     assert stopped.runs["smo-mvp"].report.status is Status.INTERRUPTED
     assert stopped.runs["smo-hmg"].report.converged
 
 
 def test_settings_hold_for_all(data):
-    strict = race(*data, Kernel("linear"), 1.0, NAMES, Settings(tol=1e-6), threads=1)
+    strict = race(track(data, Kernel("linear"), 1.0), NAMES, Settings(tol=1e-6))
     assert all(run.report.violation <= 1e-6 for run in strict.runs.values())
 
 
@@ -74,7 +77,7 @@ def test_settings_hold_for_all(data):
 )
 def test_wrong_names(data, names, message):
     with pytest.raises(ValueError, match=message):
-        race(*data, Kernel("linear"), 1.0, names)
+        race(track(data, Kernel("linear"), 1.0), names)
 
 
 # ---------------------------------------------------------------------- numbers and words
@@ -166,7 +169,7 @@ def at_once(problem, gram, settings):
 
 def test_a_function_of_ones_own_enters_the_race(data):
     entrants = ["smo-mvp", climb, borrowed, algorithm_of(at_once, "mine")]
-    result = race(*data, Kernel("rbf", gamma=0.3), 2.0, entrants, Settings(tol=1e-2), threads=1)
+    result = race(track(data), entrants, Settings(tol=1e-2))
     assert list(result.runs) == ["smo-mvp", "climb", "borrowed", "mine"]
     assert all(result.gap(name)[-1] < 1e-2 for name in result.runs)
     assert len(result.trace("climb")) > 10
@@ -177,13 +180,13 @@ def test_a_function_of_ones_own_enters_the_race(data):
 
 
 def test_ones_own_solver_is_not_believed(data):
-    lazy = race(*data, Kernel("rbf", gamma=0.3), 2.0, [lambda problem, gram, settings: problem.start], threads=1)
+    lazy = race(track(data), [lambda problem, gram, settings: problem.start])
     (solution,) = lazy.runs.values()
     assert solution.report.status is Status.STALLED
     with pytest.raises(ValueError, match="must give β as 150 finite numbers"):
-        race(*data, Kernel("rbf", gamma=0.3), 2.0, [lambda problem, gram, settings: problem.start[1:]], threads=1)
+        race(track(data), [lambda problem, gram, settings: problem.start[1:]])
     with pytest.raises(TypeError, match="a solver is a function"):
-        race(*data, Kernel("rbf", gamma=0.3), 2.0, [3.0], threads=1)
+        race(track(data), [3.0])
 
 
 def test_limits_hold_for_ones_own_solver(data):

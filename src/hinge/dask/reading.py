@@ -14,8 +14,8 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from hinge.io.budget import Budget
-from hinge.io.svmlight.errors import DataFileError, LineError, malformed
-from hinge.io.svmlight.read import MAX_INDEX, Data, reader, survey
+from hinge.io.svmlight.errors import DataFileError, Faults
+from hinge.io.svmlight.read import MAX_INDEX, Reader, Survey
 from hinge.io.svmlight.source import BLOCK_BYTES, is_compressed, open_source
 
 
@@ -83,7 +83,6 @@ def read_svmlight(
     layout: Literal["auto", "sparse", "dense"] = "auto",
     part_bytes: int = 1 << 26,
     max_index: int = MAX_INDEX,
-    max_errors: int = 10,
 ) -> tuple[Any, Any]:
     """Read files in LIBSVM / svmlight format on the workers of a Dask cluster.
 
@@ -109,8 +108,6 @@ def read_svmlight(
         Bytes of text that make a block.
     max_index : int
         Indices above this are refused.
-    max_errors : int
-        How many malformed lines the error describes.
 
     Returns
     -------
@@ -143,14 +140,10 @@ def read_svmlight(
         raise ValueError(f"part_bytes must be at least 1, got {part_bytes}")
     if layout not in ("auto", "sparse", "dense"):
         raise ValueError(f"layout must be 'auto', 'sparse' or 'dense', got {layout!r}")
-    options: dict[str, Any] = {
-        "n_features": n_features, "dtype": np.dtype(dtype), "max_index": max_index, "max_errors": max_errors,
-        "threads": 1,
-    }  # fmt: skip
-    reader(zero_based=zero_based, **options)  # refuses what is wrong with these before anybody reads
+    reader = Reader(n_features, np.dtype(dtype), zero_based, max_index, threads=1)
     parts = [part for path in _paths(files) for part in _parts(path, part_bytes)]
-    surveys = dask.compute(*(dask.delayed(_survey, pure=True)(part, zero_based, options) for part in parts))
-    _refuse(parts, surveys, max_errors)
+    surveys = dask.compute(*(dask.delayed(_survey, pure=True)(part, reader) for part in parts))
+    _refuse(parts, surveys)
     starts_at_zero = any(found.has_zero for found in surveys) if zero_based == "auto" else zero_based
     width = n_features
     if width is None:
@@ -162,11 +155,11 @@ def read_svmlight(
             raise DataFileError(f"indices 0 to {width} occur, but n_features is {width}", part.path)
     kept = [k for k, found in enumerate(surveys) if found.n_rows] or [0]
     sizes = tuple(surveys[k].n_rows for k in kept)
-    entry, n_values = options["dtype"].itemsize, sum(found.n_values for found in surveys)
+    entry, n_values = reader.dtype.itemsize, sum(found.n_values for found in surveys)
     is_dense = layout == "dense" or (layout == "auto" and sum(sizes) * width * entry <= n_values * (entry + 4))
-    options = {**options, "n_features": width, "zero_based": starts_at_zero}
-    name = f"hinge-svmlight-{dask.base.tokenize([parts[k] for k in kept], options, is_dense)}"
-    read: dict[Any, Any] = {(name, i): (_block, parts[k], options, is_dense) for i, k in enumerate(kept)}
+    reader = replace(reader, n_features=width, zero_based=bool(starts_at_zero))
+    name = f"hinge-svmlight-{dask.base.tokenize([parts[k] for k in kept], reader, is_dense)}"
+    read: dict[Any, Any] = {(name, i): (_block, parts[k], reader, is_dense) for i, k in enumerate(kept)}
     X: dict[Any, Any] = {**read, **{(f"{name}-X", i, 0): (_first, (name, i)) for i in range(len(kept))}}
     y: dict[Any, Any] = {**read, **{(f"{name}-y", i): (_second, (name, i)) for i in range(len(kept))}}
     meta = np.empty((0, 0), dtype) if is_dense else sp.csr_matrix((0, 0), dtype=dtype)
@@ -198,16 +191,16 @@ def _parts(path: str, part_bytes: int) -> list[Part]:
     return [Part(path, start, min(start + part_bytes, size)) for start in range(0, size, part_bytes)]
 
 
-def _survey(part: Part, zero_based: Any, options: dict[str, Any]) -> Any:
+def _survey(part: Part, reader: Reader) -> Survey:
     """Go through a part on a worker: how many samples, the largest index, what is malformed."""
     with open_source(part.open()) as (file, name):
-        return survey(file, Budget(name), zero_based=zero_based, **options)
+        return reader.survey(file, Budget(name))
 
 
-def _block(part: Part, options: dict[str, Any], is_dense: bool) -> tuple[Any, Any]:
+def _block(part: Part, reader: Reader, is_dense: bool) -> tuple[Any, Any]:
     """Read a part on a worker."""
     with open_source(part.open()) as (file, name):
-        data: Data = reader(**options)(file, name, Budget(name))
+        data = reader.read(file, name, Budget(name))
     return data.X.toarray() if is_dense else data.X, data.y
 
 
@@ -219,14 +212,13 @@ def _second(pair: tuple[Any, Any]) -> Any:
     return pair[1]
 
 
-def _refuse(parts: Sequence[Part], surveys: Sequence[Any], max_errors: int) -> None:
+def _refuse(parts: Sequence[Part], surveys: Sequence[Survey]) -> None:
     """Raise the error of the first file with malformed lines, their numbers those of the file."""
     for path in dict.fromkeys(part.path for part in parts):
-        n_lines = n_errors = 0
-        errors: list[LineError] = []
+        whole: Faults | None = None
         for part, found in zip(parts, surveys, strict=True):
             if part.path == path:
-                errors += [replace(error, line=error.line + n_lines) for error in found.errors]
-                n_lines, n_errors = n_lines + found.n_lines, n_errors + found.n_errors
-        if n_errors:
-            raise malformed(path, errors[:max_errors], n_errors)
+                whole = whole or Faults(found.faults.most)
+                whole.note(found.faults.errors, found.faults.count, found.faults.n_lines)
+        if whole is not None:
+            whole.refuse(path)

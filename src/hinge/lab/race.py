@@ -29,27 +29,55 @@ _warm: set[tuple[str, str, str, str]] = set()
 
 
 @dataclass(frozen=True, eq=False)
+class Track:
+    """What is raced on: a two-class problem, and what each run may take for it.
+
+    Parameters
+    ----------
+    X : array or CSR matrix
+        Samples.
+    y : array of +1 and -1
+        Labels.
+    kernel : Kernel
+        The kernel.
+    C : float
+        The cost.
+    cache_bytes, threads : int, optional
+        As of `Gram`; each run has its own.
+    """
+
+    X: Any
+    y: Any
+    kernel: Kernel
+    C: float
+    cache_bytes: int | None = None
+    threads: int | None = None
+
+    def __str__(self) -> str:
+        gamma = f", γ = {self.kernel.gamma:g}" if "gamma" in self.kernel.uses else ""
+        n, d = self.X.shape
+        return f"{n:,} samples, {d:,} features; {self.kernel.label}, C = {self.C:g}{gamma}"
+
+    def gram(self) -> Gram:
+        """Return a Gram matrix that has computed nothing yet."""
+        return Gram(self.X, self.kernel, cache_bytes=self.cache_bytes, threads=self.threads)
+
+
+@dataclass(frozen=True, eq=False)
 class Race:
     """How a race went.
 
     Attributes
     ----------
-    n_samples, n_features : int
-        Size of the problem.
-    kernel : Kernel
-        Its kernel.
-    C : float
-        Its cost.
+    track : Track
+        What was raced on.
     runs : dict
         Solution of every contestant; its trace is in the report.
     optimum : float
         The lowest objective that any run reached, the judge's included.
     """
 
-    n_samples: int
-    n_features: int
-    kernel: Kernel
-    C: float
+    track: Track
     runs: dict[str, Solution]
     optimum: float
 
@@ -88,36 +116,23 @@ def warm_up(algorithm: Algorithm, X: Any, y: Any, kernel: Kernel, C: float) -> N
 
 
 def race(
-    X: Any,
-    y: Any,
-    kernel: Kernel,
-    C: float,
+    track: Track,
     entrants: Sequence[str | Algorithm | OwnSolver],
     settings: Settings | None = None,
     *,
-    cache_bytes: int | None = None,
-    threads: int | None = None,
     on_progress: Callable[[str, Progress], Any] | None = None,
 ) -> Race:
     """Run several algorithms on one two-class problem.
 
     Parameters
     ----------
-    X : array or CSR matrix
-        Samples.
-    y : array of +1 and -1
-        Labels.
-    kernel : Kernel
-        The kernel.
-    C : float
-        The cost.
+    track : Track
+        The problem.
     entrants : sequence of str, Algorithm or callable
         Algorithms, by their names in the laboratory; solvers of your own, as `hinge.lab.own.algorithm_of` takes
         them.
     settings : Settings, optional
         Tolerance and limits, the same for all. Courses are recorded in any case.
-    cache_bytes, threads : int, optional
-        As of `Gram`; each run has its own.
     on_progress : callable, optional
         Called with an algorithm's name and where it stands; a true answer ends its run.
 
@@ -134,7 +149,7 @@ def race(
     Examples
     --------
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([-1.0, -1.0, 1.0, 1.0])
-    >>> result = race(X, y, Kernel("linear"), 10.0, ["smo-mvp", "block"])
+    >>> result = race(Track(X, y, Kernel("linear"), 10.0), ["smo-mvp", "block"])
     >>> {name: bool(result.gap(name)[-1] < 1e-3) for name in result.runs}
     {'smo-mvp': True, 'block': True}
     """
@@ -145,20 +160,18 @@ def race(
     names = [algorithm.name for algorithm in algorithms]
     if len(set(names)) < len(names):
         raise ValueError(f"each algorithm runs once, got {', '.join(names)}")
-    problem = c_svc(y, C=C)
+    problem = c_svc(track.y, C=track.C)
     runs = {}
     for algorithm in algorithms:
-        warm_up(algorithm, X, problem.v, kernel, C)
+        warm_up(algorithm, track.X, problem.v, track.kernel, track.C)
         listening = settings
         if on_progress is not None:
             listening = replace(settings, callback=_teller(algorithm.name, on_progress))
-        gram = Gram(X, kernel, cache_bytes=cache_bytes, threads=threads)
-        runs[algorithm.name] = algorithm.solve(problem, gram, listening)
-    gram = Gram(X, kernel, cache_bytes=cache_bytes, threads=threads)
+        runs[algorithm.name] = algorithm.solve(problem, track.gram(), listening)
     strict = replace(settings, tol=_JUDGE_TOLERANCE * settings.tol, callback=None, trace=None)
-    judged = get(_JUDGE).solve(problem, gram, strict).report.objective
+    judged = get(_JUDGE).solve(problem, track.gram(), strict).report.objective
     optimum = min([judged, *(run.report.objective for run in runs.values())])
-    return Race(X.shape[0], X.shape[1], kernel, C, runs, optimum)
+    return Race(track, runs, optimum)
 
 
 def _algorithm(entrant: str | Algorithm | OwnSolver) -> Algorithm:

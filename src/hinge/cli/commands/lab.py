@@ -28,7 +28,7 @@ from hinge.lab import figures
 from hinge.lab.experiments.cells import Cell, Outcome
 from hinge.lab.experiments.reproduce import PAPERS, planned, reproduce
 from hinge.lab.experiments.scales import FULL, QUICK
-from hinge.lab.race import Race, race
+from hinge.lab.race import Race, Track, race
 from hinge.report import Report
 from hinge.settings import Progress as Standing
 from hinge.settings import Settings
@@ -79,7 +79,8 @@ def _race(parsed: Parsed) -> int:
         _refuse(f"--kernel takes one of {', '.join(_KERNELS)}, got {parsed['kernel']!r}")
     X, y = _load(data)
     kernel = Kernel(parsed["kernel"], gamma=parsed["gamma"] or 1 / X.shape[1])
-    cache = parsed["cache"]
+    cache = None if parsed["cache"] is None else int(parsed["cache"] * 2**20)
+    track = Track(X, y, kernel, parsed["c"], cache, parsed["threads"])
     console = Console() if sys.stdout.isatty() else Console(width=_WIDTH)
     board = _Board(names)
     try:
@@ -87,11 +88,7 @@ def _race(parsed: Parsed) -> int:
                             time_limit=parsed["time-limit"])  # fmt: skip
         with Live(board.table(), console=console, refresh_per_second=4, transient=True) as live:
             board.show = live.update
-            result = race(
-                X, y, kernel, parsed["c"], names, settings,
-                cache_bytes=None if cache is None else int(cache * 2**20), threads=parsed["threads"],
-                on_progress=board.note,
-            )  # fmt: skip
+            result = race(track, names, settings, on_progress=board.note)
     except ValueError as error:
         _refuse(str(error))
     console.print(_result_table(result))
@@ -148,9 +145,7 @@ class _Board:
 
 
 def _result_table(result: Race) -> Table:
-    machine = f"{result.kernel.label}, C = {result.C:g}, γ = {result.kernel.gamma:g}"
-    title = f"{result.n_samples:,} samples, {result.n_features:,} features; {machine}"
-    table = Table(title=title, box=SIMPLE)
+    table = Table(title=str(result.track), box=SIMPLE)
     numbers = ("seconds", "iterations", "kernel values", "objective", "gap", "SV, bounded")
     for column in ("algorithm", "status", *numbers):
         table.add_column(column, justify="right" if column in numbers else "left", no_wrap=True)

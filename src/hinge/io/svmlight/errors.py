@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from hinge.io.svmlight import parse as parse
 
@@ -137,3 +137,34 @@ def _excerpt(token: bytes) -> str:
     if not text.isprintable():
         text = ascii(text)[1:-1]
     return f"'{text}'" if len(token) <= _LONGEST_EXCERPT else f"'{text}…'"
+
+
+@dataclass
+class Faults:
+    """The malformed lines of a text that is read in pieces.
+
+    Attributes
+    ----------
+    most : int
+        How many are described.
+    errors : list of LineError
+        Their descriptions.
+    count, n_lines : int
+        How many malformed lines, and lines, there have been.
+    """
+
+    most: int
+    errors: list[LineError] = field(default_factory=list)
+    count: int = 0
+    n_lines: int = 0
+
+    def note(self, errors: Sequence[LineError], count: int, n_lines: int) -> None:
+        """Add those of the next piece, whose lines count from its first."""
+        room = max(self.most - len(self.errors), 0)
+        self.errors += [replace(error, line=error.line + self.n_lines) for error in errors[:room]]
+        self.count, self.n_lines = self.count + count, self.n_lines + n_lines
+
+    def refuse(self, name: str) -> None:
+        """Raise the error that describes them, if there are any."""
+        if self.count:
+            raise malformed(name, self.errors, self.count)

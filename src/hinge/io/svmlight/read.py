@@ -6,7 +6,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, BinaryIO, Literal
 
 import numpy as np
@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from hinge.io.budget import Budget
-from hinge.io.svmlight.errors import LABEL_RANGE, DataFileError, LineError, describe, malformed
+from hinge.io.svmlight.errors import LABEL_RANGE, DataFileError, Faults, LineError, describe
 from hinge.io.svmlight.numbers import Text
 from hinge.io.svmlight.parse import VALUE_RANGE, Room, count, parse_block
 from hinge.io.svmlight.source import BLOCK_BYTES, LONGEST_LINE, LineTooLongError, Source, blocks, open_source
@@ -29,7 +29,8 @@ _NUMBER = re.compile(rb"[-+.0-9eE]+")
 _MOST_BYTES_A_BYTE = 16
 
 # Magnitudes from here on round to infinity.
-_LARGEST = {np.dtype(np.float64): np.inf, np.dtype(np.float32): 2.0**128 - 2.0**103}
+_DOUBLE = np.dtype(np.float64)
+_LARGEST = {_DOUBLE: np.inf, np.dtype(np.float32): 2.0**128 - 2.0**103}
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,62 +161,21 @@ class Survey:
 
     Attributes
     ----------
-    n_rows, n_lines, n_values : int
-        How many samples, lines and values.
+    n_rows, n_values : int
+        How many samples and values.
     top : int
         The largest index; -1 if there is none.
     has_zero : bool
         Whether index 0 occurs.
-    errors : list of LineError
-        The first malformed lines.
-    n_errors : int
-        How many there are.
+    faults : Faults
+        What is malformed.
     """
 
     n_rows: int
-    n_lines: int
     n_values: int
     top: int
     has_zero: bool
-    errors: list[LineError]
-    n_errors: int
-
-
-def parsed_pieces(
-    file: BinaryIO,
-    budget: Budget,
-    *,
-    n_features: int | None = None,
-    dtype: DTypeLike = np.float64,
-    zero_based: bool | Literal["auto"] = "auto",
-    max_index: int = MAX_INDEX,
-    max_errors: int = 10,
-    threads: int | None = None,
-) -> Iterator[Piece]:
-    """Parse a stream of plain text; yield what its blocks hold, in order, with the indices of the text."""
-    parser = _Parser(np.dtype(dtype), *_limit(n_features, zero_based, max_index), max_errors)
-    return _in_order(parser, blocks(file, budget), threads or available_threads(), budget)
-
-
-def survey(file: BinaryIO, budget: Budget, *, max_errors: int = 10, **options: Any) -> Survey:
-    """Go through a stream of plain text and keep nothing of it; options as of `parsed_pieces`."""
-    n_rows = n_lines = n_values = n_errors = 0
-    top, has_zero, errors = -1, False, []
-    try:
-        for piece in parsed_pieces(file, budget, max_errors=max_errors, **options):
-            errors += [replace(error, line=error.line + n_lines) for error in piece.errors]
-            n_errors, n_lines = n_errors + piece.n_errors, n_lines + piece.n_lines
-            n_rows, n_values = n_rows + len(piece.y), n_values + len(piece.values)
-            top, has_zero = max(top, piece.top), has_zero or piece.has_zero
-    except LineTooLongError:
-        errors.append(too_long(n_lines))
-        n_errors += 1
-    return Survey(n_rows, n_lines, n_values, top, has_zero, errors[:max_errors], n_errors)
-
-
-def too_long(n_lines: int) -> LineError:
-    """Return the error of a line that is behind so many others and too long."""
-    return LineError(n_lines + 1, 1, f"a line of at most {LONGEST_LINE} bytes", "a longer one")
+    faults: Faults
 
 
 def _trim(array: NDArray[Any], n: int) -> NDArray[Any]:
@@ -241,35 +201,6 @@ def _in_order(
             yield pending.popleft().result()
     if too_long is not None:
         raise too_long
-
-
-def _collect(
-    parts: Iterator[Piece], name: str, max_errors: int, budget: Budget, most_rows: int | None
-) -> list[Piece]:
-    """Gather all blocks of a file, or raise the error that lists its malformed lines."""
-    kept: list[Piece] = []
-    errors: list[LineError] = []
-    n_lines = n_rows = n_errors = 0
-    try:
-        for part in parts:
-            errors += [replace(error, line=error.line + n_lines) for error in part.errors]
-            n_errors += part.n_errors
-            n_lines += part.n_lines
-            del errors[max_errors:]
-            if n_errors:
-                kept.clear()  # nothing but the errors matters any more
-            else:
-                kept.append(part)
-                budget.keep(part.n_bytes)
-                n_rows += len(part.y)
-                if most_rows is not None and n_rows > most_rows:
-                    raise TooManyRowsError
-    except LineTooLongError:
-        errors.append(too_long(n_lines))
-        n_errors += 1
-    if n_errors:
-        raise malformed(name, errors, n_errors)
-    return kept
 
 
 def _joined(parts: list[Piece], name: str, dtype: DTypeLike, shift: int = 0) -> NDArray[Any]:
@@ -383,9 +314,9 @@ def read_data(
     >>> data.y
     array([ 1., -1.])
     """
-    reading = reader(n_features, dtype, zero_based, max_index, max_errors, threads)
+    reader = Reader(n_features, np.dtype(dtype), zero_based, max_index, max_errors, threads)
     with open_source(source) as (file, name):
-        return reading(file, name, Budget(name))
+        return reader.read(file, name, Budget(name))
 
 
 def read_rows(file: BinaryIO, budget: Budget, most_rows: int) -> Data:
@@ -396,38 +327,93 @@ def read_rows(file: BinaryIO, budget: Budget, most_rows: int) -> Data:
     TooManyRowsError
         There are more than ``most_rows``; the rest is not read.
     """
-    return reader(zero_based=True)(file, "", budget, most_rows)
+    return Reader(zero_based=True).read(file, "", budget, most_rows)
 
 
-def reader(
-    n_features: int | None = None,
-    dtype: DTypeLike = np.float64,
-    zero_based: bool | Literal["auto"] = "auto",
-    max_index: int = MAX_INDEX,
-    max_errors: int = 10,
-    threads: int | None = None,
-) -> Callable[..., Data]:
-    """Check how a file shall be read; return the function that does it."""
-    dtype = np.dtype(dtype)
-    if dtype not in _LARGEST:
-        raise ValueError(f"dtype must be float64 or float32, got {dtype}")
-    if max_errors < 1:
-        raise ValueError(f"max_errors must be at least 1, got {max_errors}")
-    if threads is not None and threads < 1:
-        raise ValueError(f"threads must be at least 1, got {threads}")
-    if zero_based not in (True, False, "auto"):
-        raise ValueError(f"zero_based must be True, False or 'auto', got {zero_based!r}")
-    parser = _Parser(dtype, *_limit(n_features, zero_based, max_index), max_errors)
+@dataclass(frozen=True)
+class Reader:
+    """How a stream of plain text is read; parameters as of `read_data`.
 
-    def read(file: BinaryIO, name: str, budget: Budget, most_rows: int | None = None) -> Data:
-        parsed = _in_order(parser, blocks(file, budget), threads or available_threads(), budget)
-        parts = _collect(parsed, name, max_errors, budget, most_rows)
-        has_zero = any(part.has_zero for part in parts)
-        if has_zero and zero_based is False:
+    Raises
+    ------
+    ValueError
+        A parameter is out of its range.
+    """
+
+    n_features: int | None = None
+    dtype: np.dtype[Any] = _DOUBLE
+    zero_based: bool | Literal["auto"] = "auto"
+    max_index: int = MAX_INDEX
+    max_errors: int = 10
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.dtype not in _LARGEST:
+            raise ValueError(f"dtype must be float64 or float32, got {self.dtype}")
+        if self.max_errors < 1:
+            raise ValueError(f"max_errors must be at least 1, got {self.max_errors}")
+        if self.threads is not None and self.threads < 1:
+            raise ValueError(f"threads must be at least 1, got {self.threads}")
+        if self.zero_based not in (True, False, "auto"):
+            raise ValueError(f"zero_based must be True, False or 'auto', got {self.zero_based!r}")
+        _limit(self.n_features, self.zero_based, self.max_index)
+
+    def read(self, file: BinaryIO, name: str, budget: Budget, most_rows: int | None = None) -> Data:
+        """Read a stream; ``name`` is what errors call it."""
+        parts, n_rows = [], 0
+        for piece in self.sound_pieces(file, name, budget):
+            parts.append(piece)
+            budget.keep(piece.n_bytes)
+            n_rows += len(piece.y)
+            if most_rows is not None and n_rows > most_rows:
+                raise TooManyRowsError
+        top = max((piece.top for piece in parts), default=-1)
+        starts_at_zero = self.starts_at_zero(any(piece.has_zero for piece in parts), top, name)
+        return _assemble(parts, starts_at_zero, self.n_features, self.dtype)
+
+    def starts_at_zero(self, has_zero: bool, top: int, name: str) -> bool:
+        """Whether index 0 of a text is its first column, from whether it occurs and the largest index.
+
+        Raises
+        ------
+        DataFileError
+            The indices are not what was said of them.
+        """
+        if has_zero and self.zero_based is False:
             raise DataFileError("index 0 occurs in a file said to be one-based: set zero_based='auto'", name)
-        starts_at_zero = has_zero if zero_based == "auto" else bool(zero_based)
-        if has_zero and n_features is not None and any(part.top >= n_features for part in parts):
-            raise DataFileError(f"indices 0 to {n_features} occur, but n_features is {n_features}", name)
-        return _assemble(parts, starts_at_zero, n_features, dtype)
+        if has_zero and self.n_features is not None and top >= self.n_features:
+            raise DataFileError(f"indices 0 to {self.n_features} occur, but n_features is {self.n_features}", name)
+        return has_zero if self.zero_based == "auto" else bool(self.zero_based)
 
-    return read
+    def sound_pieces(self, file: BinaryIO, name: str, budget: Budget) -> Iterator[Piece]:
+        """Yield what the blocks of a stream hold, in order, with the indices of the text.
+
+        Raises
+        ------
+        DataFileError
+            At the end, which lines are malformed; nothing is yielded from the first of them on.
+        """
+        faults = Faults(self.max_errors)
+        for piece in self._pieces(file, budget, faults):
+            if not faults.count:
+                yield piece
+        faults.refuse(name)
+
+    def survey(self, file: BinaryIO, budget: Budget) -> Survey:
+        """Go through a stream and keep nothing of it."""
+        faults, n_rows, n_values, top, has_zero = Faults(self.max_errors), 0, 0, -1, False
+        for piece in self._pieces(file, budget, faults):
+            n_rows, n_values = n_rows + len(piece.y), n_values + len(piece.values)
+            top, has_zero = max(top, piece.top), has_zero or piece.has_zero
+        return Survey(n_rows, n_values, top, has_zero, faults)
+
+    def _pieces(self, file: BinaryIO, budget: Budget, faults: Faults) -> Iterator[Piece]:
+        """Parse a stream, and note its faults."""
+        parser = _Parser(self.dtype, *_limit(self.n_features, self.zero_based, self.max_index), self.max_errors)
+        try:
+            for piece in _in_order(parser, blocks(file, budget), self.threads or available_threads(), budget):
+                faults.note(piece.errors, piece.n_errors, piece.n_lines)
+                yield piece
+        except LineTooLongError:
+            longest = f"a line of at most {LONGEST_LINE} bytes"
+            faults.note([LineError(1, 1, longest, "a longer one")], 1, 1)

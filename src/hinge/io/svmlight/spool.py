@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,14 +11,13 @@ from numpy.typing import NDArray
 
 from hinge.data.pages import windows, write
 from hinge.io.budget import Budget
-from hinge.io.svmlight.errors import LineError, malformed
-from hinge.io.svmlight.read import Data, Piece, parsed_pieces, too_long
-from hinge.io.svmlight.source import LineTooLongError, Source, open_source
+from hinge.io.svmlight.read import Data, Reader
+from hinge.io.svmlight.source import Source, open_source
 
 _WHAT = "its samples"
 
 
-def spool_data(source: Source, folder: Path, *, threads: int | None = None, max_errors: int = 10) -> Data:
+def spool_data(source: Source, folder: Path, *, threads: int | None = None) -> Data:
     """Read a data file as `hinge.io.read_data` does, index 0 being column 0, into files of a folder.
 
     Parameters
@@ -32,8 +29,6 @@ def spool_data(source: Source, folder: Path, *, threads: int | None = None, max_
         with the folder.
     threads : int, optional
         Number of threads.
-    max_errors : int
-        How many malformed lines the error describes.
 
     Raises
     ------
@@ -44,8 +39,9 @@ def spool_data(source: Source, folder: Path, *, threads: int | None = None, max_
     """
     y, lengths, width = [np.empty(0)], [np.zeros(1, np.int64)], 0
     paths = folder / "values", folder / "columns"
+    reader = Reader(zero_based=True, threads=threads)
     with open_source(source) as (file, name), paths[0].open("wb") as values, paths[1].open("wb") as columns:
-        for piece in _whole(file, name, threads, max_errors):
+        for piece in reader.sound_pieces(file, name, Budget(name)):
             y.append(piece.y)
             lengths.append(np.diff(piece.ends, prepend=0))
             width = max(width, piece.top + 1)
@@ -58,24 +54,6 @@ def spool_data(source: Source, folder: Path, *, threads: int | None = None, max_
     )
     X.has_canonical_format = True  # indices ascend strictly along every line
     return Data(_smaller(X, folder), np.concatenate(y), zero_based=True)
-
-
-def _whole(file: BinaryIO, name: str, threads: int | None, max_errors: int) -> Iterator[Piece]:
-    """Yield the pieces of a file, or raise the error that lists its malformed lines."""
-    errors: list[LineError] = []
-    n_lines = n_errors = 0
-    try:
-        for piece in parsed_pieces(file, Budget(name), zero_based=True, threads=threads, max_errors=max_errors):
-            errors += [replace(error, line=error.line + n_lines) for error in piece.errors]
-            n_errors, n_lines = n_errors + piece.n_errors, n_lines + piece.n_lines
-            del errors[max_errors:]
-            if not n_errors:
-                yield piece
-    except LineTooLongError:
-        errors.append(too_long(n_lines))
-        n_errors += 1
-    if n_errors:
-        raise malformed(name, errors, n_errors)
 
 
 def _mapped(path: Path, dtype: Any) -> NDArray[Any]:
