@@ -73,8 +73,8 @@ def test_race_takes_kernel_tolerance_and_limits(hinge, data):
         (("list", "more"), 1, "'more' is one argument too many"),
         (("race",), 1, "hinge lab race: DATA is missing"),
         (("rase", "DATA"), 2, "got 'rase'; did you mean race?"),
-        ((), 1, "list|race|reproduce is missing"),
-        (("walk",), 2, "expected list, race or reproduce, got 'walk'"),
+        ((), 1, "list|race|animate|reproduce is missing"),
+        (("walk",), 2, "expected list, race, animate or reproduce, got 'walk'"),
         (("reproduce", "newton"), 2, "expected platt, glasmachers, bottou or all, got 'newton'"),
         (("race", "DATA", "--solvers", "auto,nobody"), 2, "no algorithm is called 'nobody'"),
         (("race", "DATA", "--c", "-1"), 2, "--c takes a number above 0, got '-1'"),
@@ -113,7 +113,22 @@ def test_reproduce_writes_a_report_and_goes_on_where_it_was(hinge, tmp_path, mon
     assert result.code == 0, result.err
     report = (tmp_path / "out" / "report.md").read_text()
     assert "Platt: Separable data" in report
-    n_cells = len(list((tmp_path / "out" / "cells").iterdir()))
+    n_cells = len((tmp_path / "out" / "cells.jsonl").read_text().splitlines())
     assert n_cells > 20
-    monkeypatch.setattr("hinge.lab.experiments.cells.run_cell", lambda cell: pytest.fail("it ran again"))
+    monkeypatch.setattr("hinge.lab.experiments.ledger.run_cell", lambda cell: pytest.fail("it ran again"))
     assert hinge("lab", "reproduce", "platt", "--quick", "--out", tmp_path / "out").code == 0
+
+
+def test_animate_writes_a_film(hinge, tmp_path):
+    pytest.importorskip("matplotlib")
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(30, 2))
+    lines = [f"{1 if a * b > 0 else -1} 1:{a:.4f} 2:{b:.4f}" for a, b in X]
+    (tmp_path / "plane").write_text("\n".join(lines) + "\n")
+    out = tmp_path / "run.gif"
+    result = hinge("lab", "animate", tmp_path / "plane", "--solver", "smo-hmg", "--frames", "3", "--out", out)
+    assert result.code == 0, result.err
+    assert out.read_bytes()[:3] == b"GIF"
+    refused = hinge("lab", "animate", tmp_path / "plane", "--out", tmp_path / "run.avi")
+    assert refused.code == 2
+    assert "a .gif or an .mp4 file" in refused.err

@@ -9,7 +9,7 @@ from hinge.dual.formulations import c_svc
 from hinge.lab import figures
 from hinge.lab.own import algorithm_of
 from hinge.lab.race import Track, race
-from hinge.lab.report import compare_orders, count, fit_exponent, seconds
+from hinge.lab.report import count, fit_exponent, seconds
 from hinge.report import Status
 
 NAMES = ["auto", "smo-mvp", "smo-second-order", "smo-hmg"]
@@ -91,28 +91,6 @@ def test_the_confidence_interval_covers_as_often_as_it_says():
     assert 0.92 <= share <= 0.98
     assert fit_exponent([1.0, 2.0], [1.0, 2.0]) is None
     assert str(fits[0]).endswith("(5)")
-
-
-def _sure(**values):
-    return {name: (value, value) for name, value in values.items()}
-
-
-def test_orders_are_compared_pair_by_pair():
-    paper = {"A": 1.0, "B": 2.0, "C": 3.0}
-    assert compare_orders(paper, _sure(A=1.0, B=5.0, C=9.0)) == ([], [])
-    assert len(compare_orders(paper, _sure(A=3.0, B=2.0, C=1.0))[0]) == 3
-    assert compare_orders({"A": 1.0, "B": 1.0}, _sure(A=2.0, B=1.0)) == ([], [])  # a tie has no order
-
-
-def test_a_limit_is_only_a_lower_bound():
-    paper = {"A": 1.0, "B": 2.0}
-    limited = (40.0, np.inf)
-    assert compare_orders(paper, {"A": (90.0, 90.0), "B": limited}) == ([], ["A and B"])
-    assert compare_orders(paper, {"A": (30.0, 30.0), "B": limited}) == ([], [])
-    assert compare_orders(paper, {"A": limited, "B": (30.0, 30.0)})[0] == [
-        "A before B in the paper, B before A here"
-    ]
-    assert compare_orders(paper, {"A": limited, "B": limited}) == ([], ["A and B"])
 
 
 def test_numbers_as_text():

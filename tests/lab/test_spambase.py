@@ -17,10 +17,10 @@ from hinge.lab.registry import PRODUCTION
 SLOW = ("hmg-all-rows", "svm-light", "gradient-projection", "decomposition-gradient-projection")
 SLOW += ("decomposition-interior-point", "interior-point", "coordinate-ascent", "projected-gradient", "chunking")
 SLOW += ("decomposition-conjugate", "admm", "rate-certifying", "greedy")
-UNFINISHED = "lasvm-one-pass"  # one pass is not meant to reach the tolerance
+UNFINISHED = ("lasvm-one-pass", "hmg-one-row-published", "hmg-two-rows-published")  # end elsewhere
 FIXED_THRESHOLD = "platt-fixed-threshold"
 TESTED_ELSEWHERE = [algorithm.name for algorithm in PRODUCTION]
-QUICK = [name for name in lab.ALGORITHMS if name not in (*SLOW, FIXED_THRESHOLD, UNFINISHED, *TESTED_ELSEWHERE)]
+QUICK = [name for name in lab.ALGORITHMS if name not in (*SLOW, FIXED_THRESHOLD, *UNFINISHED, *TESTED_ELSEWHERE)]
 KERNEL = Kernel("rbf", gamma=0.005)
 N_PART = 1000
 

@@ -169,7 +169,7 @@ class Stream(io.StringIO):
 def test_only_a_person_at_a_terminal_is_told_once_why_the_first_fit_takes_long(hands, monkeypatch, is_terminal):
     stream, passes = Stream(is_terminal), compiler.Passes()
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(clock, "_compiling", (0.0, None))
+    monkeypatch.setattr(clock, "_compiling", (0.0, 0.0, None))
     passes.on_start(None)  # somebody else's function
     with hands.compiling(0.0):
         passes.on_start(None)

@@ -51,7 +51,8 @@ def style(k: int) -> dict[str, Any]:
     }
 
 
-def _pyplot() -> Any:
+def pyplot() -> Any:
+    """Return matplotlib's pyplot, which draws into files only."""
     try:
         import matplotlib
     except ImportError:
@@ -77,7 +78,7 @@ def draw_race(race: Race, path: Path) -> None:
     path : Path
         The PNG file to write.
     """
-    plt = _pyplot()
+    plt = pyplot()
     figure, axes = plt.subplots(1, 3, figsize=(14, 4.2), sharey=True, layout="constrained")
     for axis, (name, label) in zip(axes, _AXES, strict=True):
         for k, algorithm in enumerate(race.runs):
@@ -105,7 +106,7 @@ def draw_exponents(points: Sequence[ExponentPoint], path: Path) -> None:
     path : Path
         The PNG file to write.
     """
-    plt = _pyplot()
+    plt = pyplot()
     figure, axis = plt.subplots(figsize=(8.5, 0.42 * len(points) + 1.4), layout="constrained")
     for place, point in enumerate(points):
         height = -place
@@ -144,7 +145,7 @@ def draw_scaling(panels: Mapping[str, Mapping[str, Curve]], path: Path) -> None:
     path : Path
         The PNG file to write.
     """
-    plt = _pyplot()
+    plt = pyplot()
     n_columns = min(len(panels), 4)
     n_rows = -(-len(panels) // n_columns)
     size = (3.6 * n_columns, 3.3 * n_rows + 0.6)
@@ -194,7 +195,7 @@ def draw_curves(
     logarithmic : pair of bool
         Which of the two axes are.
     """
-    plt = _pyplot()
+    plt = pyplot()
     size = (6.2 if len(panels) == 1 else 3.4 * len(panels), 4.0)
     figure, axes = plt.subplots(1, len(panels), figsize=size, layout="constrained", squeeze=False)
     for axis, (title, curves) in zip(axes.flat, panels.items(), strict=True):
@@ -233,7 +234,7 @@ def draw_map(
     path : Path
         The PNG file to write.
     """
-    plt = _pyplot()
+    plt = pyplot()
     n_columns = 2 if len(duels) > 1 else 1
     n_rows = -(-len(duels) // n_columns)
     size = (5.4 * n_columns + 1, 4.2 * n_rows + 0.5)
@@ -269,7 +270,7 @@ def draw_bars(groups: Mapping[str, Mapping[str, float | None]], label: str, path
     path : Path
         The PNG file to write.
     """
-    plt = _pyplot()
+    plt = pyplot()
     methods = list(dict.fromkeys(method for values in groups.values() for method in values))
     width = 0.8 / max(len(methods), 1)
     figure, axis = plt.subplots(figsize=(1.8 + 1.9 * len(groups), 4.0), layout="constrained")

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import math
-import os
-import platform
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
 
-from hinge._version import __version__
 from hinge.io import atomic_write
 from hinge.lab.experiments.cells import Outcome
 
-_PACKAGES = ("numpy", "scipy", "numba")
 _CONFIDENCE = 0.95
 
 NOTHING = "–"
+
+_NOT_RUN = {"pending": "not run", "unbudgeted": "not run within the budget"}
+_FEWEST_SIZES = 4  # an exponent of fewer says little, and nothing of its own error
 
 
 @dataclass(frozen=True)
@@ -97,20 +94,20 @@ def write(path: Path, title: str, opening: Iterable[str], sections: Iterable[Sec
         file.write("\n\n".join(parts) + "\n")
 
 
-def circumstances() -> str:
-    """Return date, computer and versions as one paragraph: no host name, no path."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    versions = ", ".join([f"hinge {__version__}", *(f"{name} {version(name)}" for name in _PACKAGES)])
-    system = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
-    return f"Date: {datetime.now(UTC):%Y-%m-%d}. Computer: {_processor()}, {cores} cores, {system}; {versions}."
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
+def circumstances(outcomes: Iterable[Outcome]) -> list[str]:
+    """Return dates, computers, versions and commits of what was run, as paragraphs: no host name, no path."""
+    origins = [outcome.origin for outcome in outcomes if outcome.origin is not None]
+    if not origins:
+        return ["Nothing was run."]
+    dates = sorted({origin.date for origin in origins})
+    when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+    parts = {
+        "Computer": {origin.computer for origin in origins},
+        "Versions": {origin.versions for origin in origins},
+        "Commit": {origin.commit or "no checkout" for origin in origins},
+    }
+    told = " ".join(f"{name}: {'; '.join(sorted(values))}." for name, values in parts.items())
+    return [f"Date: {when}. {told}"]
 
 
 # ---------------------------------------------------------------------- numbers as text
@@ -144,8 +141,8 @@ def time_of(outcome: Outcome | None) -> str:
     """Return the processor time of a run, or why there is none."""
     if outcome is None or outcome.status == "missing":
         return NOTHING
-    if outcome.status == "pending":
-        return "not run"
+    if outcome.status in _NOT_RUN:
+        return _NOT_RUN[outcome.status]
     if outcome.ran_out:
         return f"> {outcome.limit:g}"
     if outcome.status == "uncovered":
@@ -156,6 +153,32 @@ def time_of(outcome: Outcome | None) -> str:
 def figure_of(outcome: Outcome | None, figure: Callable[[Outcome], float]) -> str:
     """Return a count of a run that came to its end."""
     return count(figure(outcome)) if outcome is not None and outcome.converged else NOTHING
+
+
+def middle(runs: Sequence[Outcome], figure: Callable[[Outcome], float]) -> Outcome | None:
+    """Return the trial in the middle by some figure, of those that came to their end."""
+    done = sorted((run for run in runs if run.converged), key=figure)
+    return done[(len(done) - 1) // 2] if done else None
+
+
+def spread(
+    runs: Sequence[Outcome], figure: Callable[[Outcome], float], text: Callable[[float], str] = count
+) -> str:
+    """Return the median of trials with the least and the most, and how many came to their end if not all.
+
+    Examples
+    --------
+    >>> runs = [Outcome("converged", 9.0, iterations=k) for k in (1200, 1100, 1400)]
+    >>> spread([*runs, Outcome("limit", 9.0)], lambda run: run.iterations)
+    '1,200 (1,100–1,400), 3 of 4'
+    """
+    done = [figure(run) for run in runs if run.converged]
+    if not done:
+        return time_of(runs[0])
+    shown = text(float(np.median(done)))
+    if len(done) > 1:
+        shown += f" ({text(min(done))}–{text(max(done))})"
+    return shown if len(done) == len(runs) else f"{shown}, {len(done)} of {len(runs)}"
 
 
 def objective_text(outcome: Outcome | None) -> str:
@@ -178,7 +201,7 @@ class Exponent(NamedTuple):
 
 
 def fit_exponent(sizes: Sequence[float], times: Sequence[float]) -> Exponent | None:
-    """Fit a line to log time over log size; None for fewer than three points.
+    """Fit a line to log time over log size; None for fewer than four points.
 
     Parameters
     ----------
@@ -192,49 +215,11 @@ def fit_exponent(sizes: Sequence[float], times: Sequence[float]) -> Exponent | N
 
     Examples
     --------
-    >>> print(fit_exponent([10, 100, 1000], [1, 100, 10000]))
-    2.00 ± 0.00 (3)
+    >>> print(fit_exponent([10, 100, 1000, 10000], [1, 100, 10000, 1000000]))
+    2.00 ± 0.00 (4)
     """
-    if len(sizes) < 3:
+    if len(sizes) < _FEWEST_SIZES:
         return None
     fit = stats.linregress(np.log(sizes), np.log(times))
     quantile = stats.t.ppf((1 + _CONFIDENCE) / 2, len(sizes) - 2)
     return Exponent(float(fit.slope), float(quantile * fit.stderr), len(sizes))
-
-
-Range = tuple[float, float]
-
-
-def compare_orders(paper: Mapping[str, float], ours: Mapping[str, Range]) -> tuple[list[str], list[str]]:
-    """Compare the order of methods in the paper and here, pair by pair.
-
-    Parameters
-    ----------
-    paper : mapping of float
-        The smaller, the better.
-    ours : mapping of pairs of float
-        The least and the most that our number can be: the same number twice, or from the limit to infinity for a
-        run that met it.
-
-    Returns
-    -------
-    lists of str
-        Pairs whose order is another here; pairs whose order here is not known.
-
-    Examples
-    --------
-    >>> ours = {"HMG": (5.0, 5.0), "MVP": (3.0, 3.0), "MG": (4.0, float("inf"))}
-    >>> compare_orders({"HMG": 1.0, "MVP": 2.0, "MG": 3.0}, ours)
-    (['HMG before MVP in the paper, MVP before HMG here'], ['HMG and MG'])
-    """
-    found, unknown = [], []
-    ranked = sorted(paper, key=lambda name: paper[name])
-    for k, better in enumerate(ranked):
-        for worse in ranked[k + 1 :]:
-            if paper[better] == paper[worse]:
-                continue
-            if ours[better][0] > ours[worse][1]:
-                found.append(f"{better} before {worse} in the paper, {worse} before {better} here")
-            elif ours[better][1] > ours[worse][0]:
-                unknown.append(f"{better} and {worse}")
-    return found, unknown

@@ -21,11 +21,12 @@ from hinge import lab
 from hinge.cli.data import leave
 from hinge.cli.options import EXIT_FAILURE, EXIT_OK, EXIT_USAGE, Command, Parsed, suggestion
 from hinge.cli.outputs import check_folder
-from hinge.cli.tables import LAB, LAB_LIST, LAB_RACE, LAB_REPRODUCE
+from hinge.cli.tables import LAB, LAB_ANIMATE, LAB_LIST, LAB_RACE, LAB_REPRODUCE
 from hinge.io import DataFileError, datasets, read_data
 from hinge.kernel.kernels import KERNELS, Kernel, kind_of
-from hinge.lab import figures
+from hinge.lab import animation, figures
 from hinge.lab.experiments.cells import Cell, Outcome
+from hinge.lab.experiments.ledger import Terms
 from hinge.lab.experiments.reproduce import PAPERS, planned, reproduce
 from hinge.lab.experiments.scales import FULL, QUICK
 from hinge.lab.race import Race, Track, race
@@ -43,7 +44,7 @@ def run(arguments: Sequence[str]) -> int:
     action, *rest = arguments or [""]
     if action not in _ACTIONS:
         LAB.parse([action] if action else [])
-        said = f"expected list, race or reproduce, got {action!r}{suggestion(action, _ACTIONS)}"
+        said = f"expected {_NAMED}, got {action!r}{suggestion(action, _ACTIONS)}"
         LAB.fail(f"hinge lab: {said}", EXIT_USAGE)
     command, act = _ACTIONS[action]
     return act(command.parse(rest))
@@ -75,10 +76,7 @@ def _race(parsed: Parsed) -> int:
             _refuse(f"race draws a PNG file: --out must end in .png, got {parsed['out']!r}")
         _need_matplotlib()
         check_folder(os.path.dirname(parsed["out"]) or ".")
-    if parsed["kernel"] not in _KERNELS:
-        _refuse(f"--kernel takes one of {', '.join(_KERNELS)}, got {parsed['kernel']!r}")
-    X, y = _load(data)
-    kernel = Kernel(parsed["kernel"], gamma=parsed["gamma"] or 1 / X.shape[1])
+    X, y, kernel = _problem(data, parsed)
     cache = None if parsed["cache"] is None else int(parsed["cache"] * 2**20)
     track = Track(X, y, kernel, parsed["c"], cache, parsed["threads"])
     console = Console() if sys.stdout.isatty() else Console(width=_WIDTH)
@@ -102,6 +100,14 @@ def _race(parsed: Parsed) -> int:
         console.print(f"objective gap against time, iterations and kernel evaluations: {path}", soft_wrap=True)
     converged = all(solution.report.converged for solution in result.runs.values())
     return EXIT_OK if converged else EXIT_FAILURE
+
+
+def _problem(data: str, parsed: Parsed) -> tuple[Any, Any, Kernel]:
+    """Read the data; the kernel's γ may depend on its features."""
+    if parsed["kernel"] not in _KERNELS:
+        _refuse(f"--kernel takes one of {', '.join(_KERNELS)}, got {parsed['kernel']!r}")
+    X, y = _load(data)
+    return X, y, Kernel(parsed["kernel"], gamma=parsed["gamma"] or 1 / X.shape[1])
 
 
 def _load(data: str) -> tuple[Any, Any]:
@@ -162,6 +168,28 @@ def _result_row(name: str, report: Report, gap: float) -> list[str]:
     ]  # fmt: skip
 
 
+# ---------------------------------------------------------------------- animate
+
+
+def _animate(parsed: Parsed) -> int:
+    (data,) = parsed.files
+    _need_matplotlib()
+    path, stills = Path(parsed["out"]), parsed["stills"]
+    for folder in (str(path.parent), *([stills] if stills else [])):
+        check_folder(folder)
+    X, y, kernel = _problem(data, parsed)
+    try:
+        settings = Settings(tol=parsed["tolerance"])
+        film = animation.record(X, y, kernel, parsed["c"], parsed["solver"], settings)
+        animation.draw(film, path, parsed["frames"], Path(stills) if stills else None)
+    except ValueError as error:
+        _refuse(str(error))
+    except OSError as error:
+        leave(f"hinge lab: {error}")
+    print(f"{len(film.trace) - 1:,} steps: {path}")
+    return EXIT_OK
+
+
 # ---------------------------------------------------------------------- reproduce
 
 
@@ -172,6 +200,10 @@ def _reproduce(parsed: Parsed) -> int:
     _need_matplotlib()
     papers = PAPERS if paper == "all" else (paper,)
     scale = QUICK if parsed["quick"] else FULL
+    budget, again = parsed["budget"], parsed["again"] or ""
+    if again and again not in {cell.name for cell in planned(papers, scale)}:
+        _refuse(f"no run of these experiments is called {again!r}; the names stand in cells.jsonl")
+    terms = Terms(scale.budget if budget is None else 60 * budget, again)
     out = Path(parsed["out"] or f"lab-{paper}-{scale.name}")
     check_folder(str(out))
     console = Console()
@@ -184,7 +216,7 @@ def _reproduce(parsed: Parsed) -> int:
             def on_cell(cell: Cell, outcome: Outcome) -> None:
                 bar.update(task, advance=1, description=f"{cell.data} {cell.kernel} {cell.algorithm}")
 
-            path = reproduce(papers, scale, out, on_cell)
+            path = reproduce(papers, scale, out, on_cell, terms)
     except (ImportError, OSError) as error:
         leave(f"hinge lab: {error}")
     except KeyboardInterrupt:
@@ -195,5 +227,7 @@ def _reproduce(parsed: Parsed) -> int:
 
 
 _ACTIONS: dict[str, tuple[Command, Callable[[Parsed], int]]] = {
-    "list": (LAB_LIST, _list), "race": (LAB_RACE, _race), "reproduce": (LAB_REPRODUCE, _reproduce),
+    "list": (LAB_LIST, _list), "race": (LAB_RACE, _race), "animate": (LAB_ANIMATE, _animate),
+    "reproduce": (LAB_REPRODUCE, _reproduce),
 }  # fmt: skip
+_NAMED = "list, race, animate or reproduce"

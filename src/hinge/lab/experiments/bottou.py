@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from hinge.lab import figures
-from hinge.lab.experiments.cells import Cell, Outcome, Outcomes
+from hinge.lab.experiments.cells import Cell, Outcome, Outcomes, Stage, Staged
 from hinge.lab.experiments.scales import Scale
 from hinge.lab.report import NOTHING, Section, Table, count, fit_exponent
 
@@ -59,10 +59,9 @@ class Claim:
     tell: Callable[[Section, Scale, Outcomes, Path], None]
 
 
-def cells(scale: Scale) -> Iterator[Cell]:
-    """Return everything that is to be run."""
-    for claim in CLAIMS:
-        yield from claim.cells(scale)
+def cells(scale: Scale) -> Iterator[Staged]:
+    """Return everything that is to be run, with its stage."""
+    return ((Stage.BOTTOU, cell) for claim in CLAIMS for cell in claim.cells(scale))
 
 
 def sections(scale: Scale, outcomes: Outcomes, folder: Path) -> list[Section]:

@@ -1,15 +1,13 @@
-"""Cells: one run of one algorithm on one problem. Each leaves a small JSON file, so that nothing runs twice."""
+"""Cells: one run of one algorithm on one problem, and how it went."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-import time
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from enum import IntEnum
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,13 +15,13 @@ import scipy.sparse as sp
 from hinge import lab
 from hinge.certificates import certificate
 from hinge.dual.formulations import c_svc
-from hinge.io import atomic_write
 from hinge.io.datasets import DataSetNotFound
 from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import Kernel
 from hinge.lab.experiments.data import prepare
 from hinge.lab.race import warm_up
 from hinge.report import Solution, Status
+from hinge.runtime import clock
 from hinge.runtime.threads import blas_on_one_thread
 from hinge.settings import Progress, Settings
 
@@ -36,6 +34,8 @@ TOLERANCE = 1e-3
 
 # Up to this number of kernel values the violation is computed again, in double precision, from β alone.
 _CHECKED_VALUES = 1e8
+
+_ROUNDED_SIDE = 500  # samples of a square of kernel values that are rounded at a time
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,13 @@ class Cell:
         Parameters of the machine.
     cache_mb : float
         Megabytes for kernel rows.
+    precision : {"auto", "double"}
+        Of kernel values; ``"auto"`` takes single precision where the data allows it, and then may end somewhat
+        below the tolerance.
     shrinking : bool
         Whether settled samples are set aside.
     trial : int
-        Trials after the first shuffle the samples, so that they start from other working sets.
+        Seed of the order of the samples, on which the first working set depends; 0 leaves them as they are.
     tol : float
         Largest violation allowed.
     limit : float
@@ -66,6 +69,9 @@ class Cell:
         Cells of one family and algorithm grow; after one that meets the limit the larger ones are not run.
     held_out : int
         Rows of the set, none of those trained on, on which the machine is tried.
+    rounded : bool
+        Whether the objective is computed again from kernel values rounded to single precision, as LIBSVM keeps
+        them.
     """
 
     data: str
@@ -74,23 +80,44 @@ class Cell:
     C: float
     gamma: float = 1.0
     cache_mb: float = 40.0
+    precision: Literal["auto", "double"] = "auto"
     shrinking: bool = True
     trial: int = 0
     tol: float = TOLERANCE
     limit: float = 60.0
     family: str = ""
     held_out: int = 0
+    rounded: bool = False
 
     @property
     def name(self) -> str:
-        """Name of the cell's file: readable, and different for different cells."""
+        """Name of the cell: readable, and different for different cells. Its limit is no part of it."""
         figures = {**asdict(self), "limit": 0, "family": ""}
-        if self.tol == TOLERANCE:
-            del figures["tol"]
-        if not self.held_out:
-            del figures["held_out"]
         digest = hashlib.sha256(json.dumps(figures, sort_keys=True).encode()).hexdigest()[:8]
         return f"{self.data.replace(':', '-')}_{self.kernel}_{self.algorithm}_{digest}"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where the figures of a cell come from.
+
+    Attributes
+    ----------
+    date : str
+        The day on which it ran.
+    computer, versions : str
+        What it ran on: processor, system, libraries.
+    commit : str
+        Of this library, where it ran from a checkout.
+    command : str
+        What repeats this cell alone.
+    """
+
+    date: str
+    computer: str
+    versions: str
+    commit: str
+    command: str
 
 
 @dataclass(frozen=True)
@@ -101,7 +128,8 @@ class Outcome:
     ----------
     status : str
         A `hinge.report.Status`; or ``"limit"``, ``"skipped"`` (a smaller one met the limit), ``"missing"`` (no
-        such data here), ``"uncovered"`` (not a problem for this algorithm), ``"pending"`` (Ctrl-C came first).
+        such data here), ``"uncovered"`` (not a problem for this algorithm), ``"unbudgeted"`` (the budget was used
+        up before), ``"pending"`` (Ctrl-C came first).
     limit : float
         The limit that it ran under.
     n, n_free, n_bounded : int
@@ -109,7 +137,7 @@ class Outcome:
     iterations, outer_steps, kernel_evaluations : int
         Work: steps, working sets or rounds, kernel values.
     seconds, cpu_seconds : float
-        On the wall, of the processor.
+        On the wall, of the processor; neither contains compilation.
     objective, violation : float
         Where it ended; the objective is ½ βᵀKβ − vᵀβ.
     checked : float or None
@@ -118,6 +146,10 @@ class Outcome:
         How many programs wanted a processor meanwhile (the system's load average), if it is known.
     error : float or None
         Share of the held-out rows whose label is not found.
+    rounded : float or None
+        The objective at the same β with kernel values rounded to single precision.
+    origin : Origin or None
+        Where this comes from.
     """
 
     status: str
@@ -135,6 +167,8 @@ class Outcome:
     checked: float | None = None
     load: float | None = None
     error: float | None = None
+    rounded: float | None = None
+    origin: Origin | None = field(default=None, compare=False)
 
     @property
     def converged(self) -> bool:
@@ -150,8 +184,27 @@ class Outcome:
 Outcomes = dict[Cell, Outcome]
 
 
+class Stage(IntEnum):
+    """When a cell has its turn: what matters most comes first, in case the budget ends before the cells do."""
+
+    TABLES = 0
+    LARGE = 1
+    MAP = 2
+    LIGHT = 3
+    PLATT = 4
+    BOTTOU = 5
+    CAUSES = 6
+    MNIST = 7
+    REST = 8
+
+
+Staged = tuple[Stage, Cell]
+
+
 def run_cell(cell: Cell) -> Outcome:
     """Run one cell on one thread and tell how it went.
+
+    Whatever has to be compiled is compiled before, on a few samples; what that leaves is on no clock either.
 
     Examples
     --------
@@ -177,14 +230,14 @@ def run_cell(cell: Cell) -> Outcome:
 
 
 def _timed(cell: Cell, algorithm: lab.Algorithm, X: Any, y: Any, kernel: Kernel) -> Outcome:
-    gram = Gram(X, kernel, cache_bytes=int(cell.cache_mb * 2**20), threads=1)
+    gram = Gram(X, kernel, cache_bytes=int(cell.cache_mb * 2**20), threads=1, precision=cell.precision)
     problem = c_svc(y, C=cell.C)
-    started = time.process_time()
+    started = clock.processor_seconds()
     ran_out = False
 
     def is_over(progress: Progress) -> bool:
         nonlocal ran_out
-        ran_out = time.process_time() - started > cell.limit
+        ran_out = clock.processor_seconds() - started > cell.limit
         return ran_out
 
     settings = Settings(
@@ -192,7 +245,7 @@ def _timed(cell: Cell, algorithm: lab.Algorithm, X: Any, y: Any, kernel: Kernel)
     )
     with blas_on_one_thread():
         solution = algorithm.solve(problem, gram, settings)
-    cpu_seconds = time.process_time() - started
+    cpu_seconds = clock.processor_seconds() - started
     report = solution.report
     if report.status is Status.INTERRUPTED and not ran_out:
         raise KeyboardInterrupt  # it was not the limit: somebody wants to leave
@@ -217,6 +270,7 @@ def _timed(cell: Cell, algorithm: lab.Algorithm, X: Any, y: Any, kernel: Kernel)
         checked=checked,
         load=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         error=_error(cell, X, kernel, solution) if cell.held_out else None,
+        rounded=_rounded(X, kernel, solution) if cell.rounded else None,
     )
 
 
@@ -229,58 +283,18 @@ def _error(cell: Cell, X: Any, kernel: Kernel, solution: Solution) -> float:
     return float(np.mean((decisions + solution.multipliers[0] > 0) != (labels > 0)))
 
 
-def run_cells(
-    cells: Iterable[Cell], folder: Path, on_cell: Callable[[Cell, Outcome], None] = lambda cell, outcome: None
-) -> Outcomes:
-    """Run cells in turn, keeping each outcome in ``folder``; those that are there already are not run again.
-
-    After Ctrl-C no further cell is run; those that are missing then are pending.
-
-    Parameters
-    ----------
-    cells : iterable of Cell
-        What to run.
-    folder : Path
-        Where the outcomes are kept.
-    on_cell : callable, optional
-        Called after each cell.
-
-    Returns
-    -------
-    dict
-        Outcome of every cell.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    outcomes: Outcomes = {}
-    exhausted: set[tuple[str, str]] = set()
-    interrupted = False
-    for cell in cells:
-        outcome = _kept(cell, folder)
-        if outcome is None and (cell.family, cell.algorithm) in exhausted:
-            outcome = Outcome("skipped", cell.limit)
-        elif outcome is None:
-            try:
-                outcome = Outcome("pending", cell.limit) if interrupted else run_cell(cell)
-            except KeyboardInterrupt:
-                interrupted, outcome = True, Outcome("pending", cell.limit)
-            if outcome.status not in ("missing", "pending"):
-                _keep(cell, outcome, folder)
-        if cell.family and outcome.ran_out:
-            exhausted.add((cell.family, cell.algorithm))
-        outcomes[cell] = outcome
-        on_cell(cell, outcome)
-    return outcomes
-
-
-def _kept(cell: Cell, folder: Path) -> Outcome | None:
-    """Return the outcome that an earlier run left, unless that ended by a limit lower than today's."""
-    path = folder / f"{cell.name}.json"
-    if not path.is_file():
-        return None
-    outcome = Outcome(**json.loads(path.read_text())["outcome"])
-    return None if outcome.ran_out and outcome.limit < cell.limit else outcome
-
-
-def _keep(cell: Cell, outcome: Outcome, folder: Path) -> None:
-    with atomic_write(folder / f"{cell.name}.json", "w") as file:
-        json.dump({"cell": asdict(cell), "outcome": asdict(outcome)}, file, indent=1)
+def _rounded(X: Any, kernel: Kernel, solution: Solution) -> float:
+    """Return the objective with every kernel value rounded to single precision, sums and features kept in "
+    "double."""
+    support = np.flatnonzero(solution.beta)
+    beta, features = solution.beta[support], X[support]
+    features = features.toarray() if sp.issparse(features) else features
+    gram = Gram(features.astype(np.float64), kernel, threads=1, precision="double")
+    product = np.zeros(len(support))
+    for first in range(0, len(support), _ROUNDED_SIDE):
+        rows = np.arange(first, min(first + _ROUNDED_SIDE, len(support)))
+        for begin in range(0, len(support), _ROUNDED_SIDE):
+            columns = np.arange(begin, min(begin + _ROUNDED_SIDE, len(support)))
+            both = gram.block(np.concatenate([rows, columns]))[: len(rows), len(rows) :]
+            product[rows] += both.astype(np.float32).astype(np.float64) @ beta[columns]
+    return float(0.5 * beta @ product - np.abs(beta).sum())

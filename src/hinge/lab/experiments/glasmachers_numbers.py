@@ -14,6 +14,11 @@ SVM_LIGHT, ONE_ROW, TWO_ROWS, ALL_ROWS = "svm-light", "hmg-one-row", "hmg-two-ro
 #: The rules that every table compares, by the paper's name for them.
 RULES = {MVP: "LIBSVM 2.71", SECOND: "LIBSVM 2.8", HMG: "HMG"}
 
+NAMES = {
+    **RULES, SVM_LIGHT: "SVM-light", ONE_ROW: "HMG, one row", TWO_ROWS: "HMG, two rows",
+    ALL_ROWS: "HMG, all cached rows",
+}  # fmt: skip
+
 CACHE_MB = 40.0
 
 #: Table 5: seconds of each rule on connect-4 by megabytes for kernel rows.

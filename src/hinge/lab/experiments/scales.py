@@ -13,6 +13,8 @@ class Scale:
     ----------
     name : str
         What the report calls it.
+    budget : float
+        Seconds of processor time that a call may take.
     limit : float
         Most seconds of processor time of a cell of Platt's tables.
     own_limit : float
@@ -23,18 +25,24 @@ class Scale:
         Sets of Platt's sections 3.1 and 3.2, growing.
     separable, noise : tuple of int
         Sizes of his artificial sets.
-    spambase, connect4, mnist : int
-        Rows of the sets of Glasmachers & Igel in their tables 2 and 3.
+    spambase : int
+        Rows of Spambase in the tables of Glasmachers & Igel.
+    connect4, large_trials : int
+        Rows of connect-4 in their table 2, and trials there.
     variants : int
-        Rows of connect-4 in tables 4 to 7, which run it many times.
-    whole : int
-        Rows of Spambase for the search over all cached rows (table 7), whose steps cost the square of it.
+        Rows of connect-4 in all their tables, 2 included.
+    mnist, mnist_trials : int
+        Rows of MNIST, and trials there.
     trials : int
-        Runs on Spambase from different starts; tables show their median.
-    gain_limit, mnist_limit, slow_limit : float
-        Most seconds of processor time of a cell of their tables; the last for methods that are slow on large sets.
-    mnist_cache : float
-        Megabytes for kernel rows of MNIST.
+        Runs from different starts on all other sets.
+    whole, whole_trials : int
+        Rows for the search over all cached rows (table 7), whose steps cost the square of it; trials.
+    light_trials : int
+        Trials of SVM-light (table 3).
+    gain_limit, mnist_limit : float
+        Most seconds of processor time of a cell of their tables.
+    has_all_of_mnist : bool
+        Whether all of MNIST is solved once, to look into its objective.
     map_rows : int
         Rows of connect-4 for their figure 6.
     map_steps : int
@@ -48,6 +56,7 @@ class Scale:
     """
 
     name: str
+    budget: float
     limit: float
     own_limit: float
     orders: int
@@ -57,14 +66,17 @@ class Scale:
     noise: tuple[int, ...]
     spambase: int
     connect4: int
-    mnist: int
+    large_trials: int
     variants: int
-    whole: int
+    mnist: int
+    mnist_trials: int
     trials: int
+    whole: int
+    whole_trials: int
+    light_trials: int
     gain_limit: float
     mnist_limit: float
-    slow_limit: float
-    mnist_cache: float
+    has_all_of_mnist: bool
     map_rows: int
     map_steps: int
     map_limit: float
@@ -74,32 +86,37 @@ class Scale:
 
 FULL = Scale(
     "full",
-    limit=10.0,
+    budget=2250.0,
+    limit=30.0,
     own_limit=60.0,
     orders=5,
     adult=tuple(f"a{k}a" for k in range(1, 10)),
-    web=("w1a", "w3a", "w5a", "w7a", "w8a"),
+    web=tuple(f"w{k}a" for k in range(1, 9)),
     separable=(1000, 2000, 5000, 10000, 20000),
     noise=(500, 1000, 2000, 5000, 10000),
     spambase=4601,
     connect4=30555,
-    mnist=60000,
-    variants=10185,
-    whole=4601,
-    trials=3,
+    large_trials=10,
+    variants=5000,
+    mnist=2000,
+    mnist_trials=6,
+    trials=10,
+    whole=2300,
+    whole_trials=6,
+    light_trials=6,
     gain_limit=240.0,
-    mnist_limit=1500.0,
-    slow_limit=40.0,
-    mnist_cache=8000.0,
-    map_rows=1500,
+    mnist_limit=60.0,
+    has_all_of_mnist=True,
+    map_rows=4000,
     map_steps=5,
-    map_limit=6.0,
+    map_limit=8.0,
     claims=(500, 1000, 2000, 4000, 8000),
     claims_limit=60.0,
 )
 
 QUICK = Scale(
     "quick",
+    budget=270.0,
     limit=1.5,
     own_limit=1.5,
     orders=1,
@@ -107,16 +124,19 @@ QUICK = Scale(
     web=("w1a", "w3a", "w5a"),
     separable=(1000, 2000, 5000),
     noise=(500, 1000, 2000),
-    spambase=4601,
-    connect4=1500,
-    mnist=1500,
-    variants=1500,
-    whole=500,
-    trials=1,
-    gain_limit=4.0,
-    mnist_limit=4.0,
-    slow_limit=4.0,
-    mnist_cache=40.0,
+    spambase=1500,
+    connect4=2000,
+    large_trials=1,
+    variants=1000,
+    mnist=1000,
+    mnist_trials=1,
+    trials=6,
+    whole=300,
+    whole_trials=1,
+    light_trials=1,
+    gain_limit=3.0,
+    mnist_limit=3.0,
+    has_all_of_mnist=False,
     map_rows=600,
     map_steps=3,
     map_limit=1.0,
@@ -126,6 +146,7 @@ QUICK = Scale(
 
 TINY = Scale(
     "tiny",
+    budget=600.0,
     limit=0.3,
     own_limit=0.3,
     orders=2,
@@ -134,15 +155,18 @@ TINY = Scale(
     separable=(100, 200, 400),
     noise=(60, 120, 240),
     spambase=300,
-    connect4=300,
+    connect4=400,
+    large_trials=1,
+    variants=300,
     mnist=200,
-    variants=200,
+    mnist_trials=1,
+    trials=2,
     whole=100,
-    trials=1,
+    whole_trials=1,
+    light_trials=1,
     gain_limit=1.0,
     mnist_limit=1.0,
-    slow_limit=1.0,
-    mnist_cache=40.0,
+    has_all_of_mnist=False,
     map_rows=100,
     map_steps=2,
     map_limit=0.5,

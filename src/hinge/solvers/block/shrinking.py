@@ -189,7 +189,7 @@ def shrinking_smo(state: State, tol: float, run: Run) -> None:
     while not solve_smo(state, tol, run, pair, steps):
         if run.gap_is_reached(state):
             return
-        keep = _unsettled(state)
+        keep = unsettled(state)
         if not run.settings.shrinking or len(keep) > run.policy.worthwhile * state.gram.n:
             steps = period
             continue
@@ -206,7 +206,7 @@ def _pairs_on(active: ActiveSet, tol: float, run: Run, has_looked_again: bool) -
     while not solve_smo(active.part, tol, run, pair, period):
         if not has_looked_again and active.part.violation() <= _UNSHRINK_FACTOR * tol:
             return True
-        keep = _unsettled(active.part)
+        keep = unsettled(active.part)
         if len(keep) <= run.policy.worthwhile * active.part.gram.n:
             active.narrow(keep)
             pair = no_pair(active.part, run)
@@ -242,7 +242,7 @@ def _width(state: State, policy: Policy) -> float:
     return policy.near * float(np.abs(excess_of(state.problem, state.residual, multipliers)).mean())
 
 
-def _unsettled(state: State) -> Index:
+def unsettled(state: State) -> Index:
     """Samples that LIBSVM would not shrink: some variable of theirs could still be part of a violating pair."""
     problem, beta, residual = state.problem, state.beta, state.residual
     top, bottom = state.extremes()
