@@ -5,6 +5,7 @@ import pytest
 
 from hinge import Gram, Kernel
 from hinge.dual.formulations import c_svc, one_class
+from hinge.dual.residuals import exact_residual
 from hinge.solvers.guard import Guard
 from hinge.solvers.state import State, restore_sums
 
@@ -61,3 +62,35 @@ def test_steps_count_by_what_they_gain_whatever_rounding_does_to_the_sum():
     step *= np.sign(slope)
     assert abs(step.sum() * state.residual[0]) > abs(slope * 1e-9)
     assert state.move(np.arange(3), state.beta + step) == pytest.approx(-1e-9 * abs(slope), rel=1e-2)
+
+
+def corner():
+    """2t² − 2t + 2s² − 2s along β = (t, −t, s, −s), of which s ends at 0.3."""
+    rows = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    problem, gram = c_svc([1, -1, 1, -1], C=1.0, weights=[10.0, 10.0, 10.0, 0.3]), Gram(rows, Kernel("linear"))
+    return problem, gram, State(problem, gram, np.zeros(4), problem.v.copy(), is_stale=True)
+
+
+def test_lead_ends_where_the_first_variable_meets_its_bound():
+    problem, _, state = corner()
+    guard = Guard(1e-3)
+    guard.note(state, np.zeros(4))
+    state.beta[:] = 1e-3 * problem.v
+    assert guard.lead(state)
+    np.testing.assert_allclose(state.beta, 0.3 * problem.v)
+
+
+def test_the_best_point_stays_the_best_whatever_is_noted_after_it():
+    problem, gram, state = corner()
+    guard, best, worse = Guard(1e-3), 0.3 * problem.v, 0.1 * problem.v
+    assert guard.note(state, best) == pytest.approx(-0.84)
+    assert guard.note(state, worse) == pytest.approx(-0.36)
+    assert guard.least == pytest.approx(-0.84)
+    state.beta[:] = best
+    guard.lead(state)
+    np.testing.assert_array_equal(state.beta, best)
+    # How far rounding may have taken the residual of that point is known, and is not nought.
+    residual, error = exact_residual(problem, gram, best, np.arange(4), 1e-3)
+    np.testing.assert_array_equal(state.residual, residual.ravel())
+    np.testing.assert_array_equal(state.reference.error, error)
+    assert (error > 0).all()
