@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from hinge import SVC, SVR, NuSVC, NuSVR, OneClassSVM, Settings
+from hinge import SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM, Settings
 from hinge.settings import Sizes
 from hinge.training.machine import is_flat
 
@@ -37,7 +37,7 @@ class World:
             y[: self.n_classes] = np.arange(min(self.n_classes, n))
             X[:, 0] += y
         else:
-            y = None if isinstance(self.machine, OneClassSVM) else np.sin(X.sum(axis=1))
+            y = None if isinstance(self.machine, OneClassSVM | SVDD) else np.sin(X.sum(axis=1))
         if self.is_sparse:
             X = sp.csr_array(X * (self.rng.random(X.shape) < 0.7))
         return X, y
@@ -116,6 +116,7 @@ MACHINES = {
     "nu_svc": lambda **k: NuSVC(nu=0.3, **k),
     "nu_svr": lambda **k: NuSVR(C=2.0, nu=0.4, **k),
     "one_class": lambda **k: OneClassSVM(nu=0.3, **k),
+    "svdd": lambda **k: SVDD(nu=0.3, **k),
 }
 
 
@@ -242,6 +243,15 @@ def test_samples_that_had_no_part_in_a_machine_leave_it_where_it_is(kind: str) -
     assert evaluated > 0
 
 
+def test_boxes_that_shrink_together_cost_few_rows() -> None:
+    """The price of SVDD is 1 / νn: every sample changes every box, and nearly every variable is at a bound."""
+    X = np.random.default_rng(0).normal(size=(1500, 3))
+    machine = SVDD(nu=0.5, gamma=0.2).fit(X).forget([7])
+    assert machine.add(X[:1]).reweight([4], 2.0).report_.kernel_evaluations < 60 * 1500
+    X = np.vstack([np.delete(X, 7, axis=0), X[:1]])
+    assert machine.certificate(X, sample_weight=np.where(np.arange(1500) == 4, 2.0, 1.0)).proves(1e-3)
+
+
 def test_a_class_comes_and_goes() -> None:
     rng = np.random.default_rng(0)
     y = np.repeat(["a", "b", "c"], 20)
@@ -354,6 +364,9 @@ def test_gamma_is_kept() -> None:
 def test_kernels_without_features() -> None:
     X, y = _blobs()
     K = X @ X.T
+    sphere = SVDD(kernel="precomputed", nu=0.2, tol=TIGHT).fit(K[:50, :50]).add(K[50:])
+    plain_sphere = SVDD(kernel="linear", nu=0.2, tol=TIGHT).fit(X)
+    assert sphere.radius_ == pytest.approx(plain_sphere.radius_, abs=1e-7)
     given_matrix = SVC(kernel="precomputed", tol=TIGHT).fit(K[:50, :50], y[:50]).add(K[50:], y[50:])
     called = SVC(kernel=lambda a, b: a @ b.T, tol=TIGHT).fit(X[:50], y[:50]).add(X[50:], y[50:])
     plain = SVC(kernel="linear", tol=TIGHT).fit(X, y)

@@ -150,17 +150,27 @@ class Trainable(Linked, CallbackSupportMixin, BaseEstimator):  # type: ignore[mi
             _passed.add(key)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        """Check the parameters and fit.
+        """Check the parameters and fit."""
+        return self._under_checks(lambda: self._fit_to(X, y, sample_weight))
+
+    def _under_checks(self, run: Callable[[], Self], parameters: dict[str, Any] | None = None) -> Self:
+        """Check the parameters, some of which may be new, and run what fits.
 
         This is what scikit-learn's decorator of `fit` does. Setting up its contexts for fits that have no callback
         takes as long as all of our checks.
         """
         if not get_config()["skip_parameter_validation"]:
-            self._validate_params()
+            self._twin(parameters or {})._validate_params()
         if not hasattr(self, "_skl_callbacks"):
-            return self._fit_to(X, y, sample_weight)
+            return run()
         with callback_management_context(self):
-            return self._fit_to(X, y, sample_weight)
+            return run()
+
+    def _twin(self, parameters: dict[str, Any]) -> Self:
+        """Return a copy with other ``parameters``."""
+        twin: Self = object.__new__(type(self))
+        twin.__dict__.update(vars(self), **parameters)
+        return twin
 
     def _fit_to(self, X: Any, y: Any, sample_weight: Any) -> Self:
         """Fit to samples, whatever was before."""
@@ -179,8 +189,7 @@ class Trainable(Linked, CallbackSupportMixin, BaseEstimator):  # type: ignore[mi
         ``begin`` returns the course, and what runs it. An update, which changes ``parameters``, maybe none of
         them, is dropped when it is interrupted.
         """
-        twin: Self = object.__new__(type(self))
-        twin.__dict__.update(vars(self), **(parameters or {}))
+        twin = self._twin(parameters or {})
         with interrupt.within(self.time_limit), blas_on_one_thread():
             course, run = begin(twin)
             gram = twin._gram(course)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import Interval
 
 from hinge.estimators.classification import KernelClassifier
+from hinge.estimators.compressing import Compressible
 from hinge.estimators.documentation import documented
 from hinge.estimators.parameters import parametrised
 from hinge.estimators.updates import UpdatableClassifier
@@ -17,7 +18,7 @@ from hinge.training.formulation import NuClassification
 
 @documented
 @parametrised
-class NuSVC(KernelClassifier, UpdatableClassifier):
+class NuSVC(KernelClassifier, UpdatableClassifier, Compressible):
     """ν-support vector classification, for two classes or many.
 
     Instead of a price for violated margins it takes a bound: at most a share ν of the samples may violate their

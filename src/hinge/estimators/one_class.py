@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hinge.estimators.compressing import Compressible
 from hinge.estimators.documentation import documented
 from hinge.estimators.novelty import NoveltyDetector
 from hinge.estimators.parameters import parametrised
@@ -13,7 +14,7 @@ from hinge.training.formulation import OneClass
 
 @documented
 @parametrised
-class OneClassSVM(NoveltyDetector, Updatable):
+class OneClassSVM(NoveltyDetector, Updatable, Compressible):
     """Novelty detection: the region where most of the data lies.
 
     Finds a function that is positive on a region with at least a share 1 − ν of the samples, as far from the

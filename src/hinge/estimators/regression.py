@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from hinge.arrays import Vector
 from hinge.dual.formulations import epsilon_svr, nu_svr
+from hinge.estimators.compressing import Compressible
 from hinge.estimators.documentation import documented
 from hinge.estimators.parameters import parametrised
 from hinge.estimators.updates import Updatable
@@ -19,7 +20,7 @@ from hinge.training.data import TrainingData
 from hinge.training.formulation import Regression
 
 
-class KernelRegressor(RegressorMixin, Updatable):  # type: ignore[misc]
+class KernelRegressor(RegressorMixin, Updatable, Compressible):  # type: ignore[misc]
     """Base of the regressors."""
 
     _calibration: ClassVar[str] = "noise_scale_"

@@ -9,6 +9,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from hinge.dual.formulations import c_svc
 from hinge.estimators.classification import KernelClassifier
+from hinge.estimators.compressing import Compressible
 from hinge.estimators.documentation import documented
 from hinge.estimators.parameters import parametrised
 from hinge.estimators.updates import UpdatableClassifier
@@ -18,7 +19,7 @@ from hinge.training.formulation import Classification
 
 @documented
 @parametrised
-class SVC(KernelClassifier, UpdatableClassifier):
+class SVC(KernelClassifier, UpdatableClassifier, Compressible):
     """C-support vector classification, for two classes or many.
 
     Finds the function f(x) = Σ coefficient · k(support vector, x) + intercept that separates two classes by a

@@ -12,6 +12,8 @@ from hinge.estimators.documentation import documented
 from hinge.estimators.inputs import thread_count
 from hinge.estimators.novelty import NoveltyDetector
 from hinge.estimators.parameters import parametrised
+from hinge.estimators.updates import Updatable
+from hinge.kernel.kernels import Kernel
 from hinge.model import Model, self_values
 from hinge.training.course import Fit
 from hinge.training.data import TrainingData
@@ -20,7 +22,7 @@ from hinge.training.formulation import Sphere
 
 @documented
 @parametrised
-class SVDD(NoveltyDetector):
+class SVDD(NoveltyDetector, Updatable):
     """Support vector data description: the smallest sphere around most of the data.
 
     Finds the centre a and the radius R for which R² + (1 / νn) Σ ξ is least, where ξ is what the squared distance
@@ -89,8 +91,12 @@ class SVDD(NoveltyDetector):
     _self_value: float | None = None
 
     def _formulation(self, data: TrainingData) -> Sphere:
-        diagonal = data.diagonal if data.diagonal is not None else data.self_values(self._kernel_of(data))
-        return Sphere(data, float(self.nu), diagonal)
+        if data.diagonal is not None:
+            return Sphere(data, float(self.nu), data.diagonal)
+        return self._formulation_by(data, self._kernel_of(data))
+
+    def _formulation_by(self, data: TrainingData, kernel: Kernel) -> Sphere:
+        return Sphere(data, float(self.nu), data.self_values(kernel))
 
     def _publish(self, fit: Fit) -> None:
         super()._publish(fit)

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
@@ -134,7 +133,6 @@ class TransductiveSVC(KernelClassifier):
     shrinking, solver, precision, rule = True, "auto", "auto", "second_order"
     stop, gap_tol, class_weight, random_state = "tolerance", None, None, None
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on the samples X, of which those with the label -1 have none.
 

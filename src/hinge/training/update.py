@@ -106,8 +106,9 @@ class Update:
 
         error = None if solution.error is None else solution.error[here]
         solution = replace(solution, beta=of(solution.beta), residual=of(solution.residual), error=error)
-        return Machine(
-            places[here], machine.coefficients[here], machine.intercept, solution, machine.decisions[here]
+        coefficients, decisions = machine.coefficients[here], machine.decisions[here]
+        return replace(
+            machine, samples=places[here], coefficients=coefficients, solution=solution, decisions=decisions
         )
 
 
@@ -209,7 +210,7 @@ def _known(
 ) -> Reference:
     """Return the point where a machine was, as one of a task: samples that it did not have are unknown.
 
-    Where all boxes have grown or shrunk alike, the point moves along the ray through it, and its image with it.
+    Where most boxes have grown or shrunk alike, the point moves along the ray through it, and its image with it.
     """
     n_old, problem = len(samples), task.problem
     residual = solution.residual if old.ridge is None else solution.residual + old.ridge * solution.beta
@@ -232,7 +233,7 @@ def _known(
 def _factor(
     problem: DualProblem, here: Index, old: DualProblem, there: Index, beta: Vector, image: Vector
 ) -> float:
-    """Return how far along its ray a point goes to the best one, where all boxes have another size; else 1."""
+    """Return how far along its ray a point goes to the best one, where most boxes have another size; else 1."""
     copies = problem.n_variables // problem.n_samples
     width = (problem.hi - problem.lo).reshape(copies, -1)[:, here].ravel()
     former = (old.hi - old.lo).reshape(copies, -1)[:, there].ravel()
@@ -240,8 +241,9 @@ def _factor(
     if not counts.any():
         return 1.0
     growth = width[counts] / former[counts]
-    factor = float(growth[0])
-    if factor == 1 or not np.allclose(growth, factor, rtol=1e-12, atol=0):
+    factor = float(np.median(growth))
+    alike = np.isclose(growth, factor, rtol=1e-12, atol=0)
+    if factor == 1 or 2 * np.count_nonzero(alike) <= len(growth):
         return 1.0
     if factor < 1 or problem.sums.any():
         return factor
