@@ -169,7 +169,7 @@ def svdd(diagonal: Any, nu: float = 0.5, weights: Any = None) -> DualProblem:
     diagonal = _targets(diagonal)
     w = _weights(weights, len(diagonal))
     _check_nu(nu)
-    prices = w / (nu * float(w.sum()))
+    prices = w / (nu * float(w[w > 0].sum()))  # to the last bit what it is without the samples that do not count
     return DualProblem(
         v=0.5 * diagonal,
         lo=np.zeros(len(w)),

@@ -54,7 +54,7 @@ class Updatable(KernelMachine):
             The new samples; for ``kernel="precomputed"`` their kernel values with all samples, the new ones last:
             shape (n_new, n_old + n_new).
         y : array-like of shape (n_new,)
-            Their labels, new classes among them or not, or the numbers to predict; none for `OneClassSVM` and `SVDD`.
+            Their labels, new classes among them or not, or the numbers to predict; novelty detectors have none.
         sample_weight : array-like of shape (n_new,), optional
             Their weights.
 
