@@ -9,7 +9,20 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import cases, contenders, everyday, grid, history, many, reader, report, small, startup, torchkm
+from benchmarks import (
+    cases,
+    contenders,
+    everyday,
+    grid,
+    history,
+    many,
+    prices,
+    reader,
+    report,
+    small,
+    startup,
+    torchkm,
+)
 from benchmarks.cases import CASES
 from benchmarks.contenders import HINGE, HINGE_INPUTS, LINEAR_PEERS, PEERS, Contender
 from benchmarks.render import RENDER
@@ -78,6 +91,7 @@ def parser() -> argparse.ArgumentParser:
     past = commands.add_parser("history", help="show and plot what earlier runs measured (history.jsonl)")
     past.add_argument("--file", type=Path, default=history.FILE, help="lines of JSON")
     past.add_argument("--plot", type=Path, default=HERE / "results" / "history.png", help="picture to draw")
+    commands.add_parser("prices", help="measure what operations cost, beside the library's list of prices")
     rendering = commands.add_parser("report", help="write RESULTS.md from the results")
     rendering.add_argument("--out", type=Path, default=HERE / "results", help="folder of the results")
     rendering.add_argument("--to", type=Path, default=HERE / "RESULTS.md", help="file to write")
@@ -183,6 +197,9 @@ def main(argv: Sequence[str] | None = None) -> None:
             table.show(console)
         arguments.plot.parent.mkdir(parents=True, exist_ok=True)
         history.plot(lines, arguments.plot)
+        return
+    if arguments.command == "prices":
+        prices.table(prices.measured()).show(console)
         return
     if arguments.command == "remark":
         report.remark(arguments.out, arguments.section, arguments.case, arguments.text)

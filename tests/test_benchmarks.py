@@ -260,3 +260,21 @@ def test_a_worker_that_is_silent_beyond_its_own_patience_is_ended(tmp_path, monk
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     events = [message["event"] for message in work({"folder": str(tmp_path)}, 50.0, module="silent_worker")]
     assert events == ["begin", "timeout"]
+
+
+def test_every_price_is_measured_where_it_is_paid(monkeypatch, capsys):
+    """All prices but the two that are decisions, in the unit of the list: within three decades on any computer."""
+    from benchmarks import prices
+
+    monkeypatch.setattr(prices, "_REPEATS", 1)
+    monkeypatch.setattr(prices, "_LEAST_SECONDS", 1e-4)
+    main(["prices"])
+    shown = capsys.readouterr().out
+    listed = {name: value for name, value in vars(prices.prices).items() if name.isupper()}
+    decisions = {"MULTIPLY_ADDS_PER_CALLED_VALUE", "MULTIPLY_ADDS_PER_KEPT_VALUE"}
+    for name in listed.keys() - decisions:
+        assert name in shown
+    found = prices.measured()
+    assert found.keys() == listed.keys() - decisions
+    for name in found.keys() - {"SECONDS_PER_SMALL_PROBLEM"}:  # a difference of two times
+        assert 1e-3 < found[name] / listed[name] < 1e3, name

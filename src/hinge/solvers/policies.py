@@ -2,7 +2,7 @@
 
 A run carries them (`Run.policy`), so that a test may set others. They change how fast an answer is found, never
 which answer. How large a problem must be to be divided is the caller's (`Settings.sizes`), and what an operation
-costs on a computer is measured (`hinge.runtime`).
+costs on a computer is measured (`hinge.runtime.prices`).
 """
 
 from __future__ import annotations
@@ -84,6 +84,32 @@ class Descent:
     finer: float = 0.5
     finest: float = 0.01
     looks: int = 20
+
+
+@dataclass(frozen=True)
+class Bursts:
+    """How pair steps and free sets take turns within a working set; what each costs is in the list of prices.
+
+    Parameters
+    ----------
+    turns : int
+        Bursts of pair steps in a working set; between two of them the free variables are moved together.
+    most : float
+        Pair steps per variable of a burst: the first of a run, and no later one has more.
+    least : float
+        The same where free sets helped, so that bursts became shorter.
+    credit : float
+        A free set may cost this many times what the pair steps cost that did not suffice: at worst both are vain.
+    grant : float
+        Nanoseconds that a free set may cost in any case: nobody misses a few milliseconds, and small problems need
+        no more. Halved where it did not suffice.
+    """
+
+    turns: int = 4
+    most: float = 5.0
+    least: float = 0.5
+    credit: float = 2.0
+    grant: float = 8e6
 
 
 @dataclass(frozen=True)
@@ -186,8 +212,10 @@ class Policy:
         Proximal steps, of kernels with a weight vector.
     descent : Descent
         Variables one by one, of kernels with a weight vector.
+    bursts : Bursts
+        Pair steps and free sets within a working set.
     neighbours : Neighbours
-        Problems that start from a neighbour's solution.
+        The same of problems that start from a neighbour's solution.
     """
 
     patience: int = 3
@@ -204,6 +232,7 @@ class Policy:
     kept: float = 0.5
     proximal: Proximal = Proximal()
     descent: Descent = Descent()
+    bursts: Bursts = Bursts()
     neighbours: Neighbours = Neighbours()
     touch: Touch = Touch()
 

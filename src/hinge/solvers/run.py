@@ -21,9 +21,6 @@ from hinge.solvers.state import State
 _MIN_DEFAULT_STEPS = 10_000_000
 _DEFAULT_STEPS_PER_VARIABLE = 100
 
-# Pair steps per variable that an inner problem begins with.
-MOST_BURST = 5.0
-
 # A product that is under way when the run must stop may take this much longer, because its step would be lost
 # otherwise; so may the residual of samples that were waiting then.
 GRACE_SECONDS = 0.3
@@ -45,18 +42,17 @@ class Effort:
     ----------
     burst : float
         Pair steps per variable that are tried before the free variables are moved together.
-    credit : float
-        Seconds that free sets have earned because pair steps did not suffice.
     grant : float
-        Seconds that they have each time in any case: nobody misses a few milliseconds, and small problems need no
-        more. Halved where they did not suffice either.
+        Nanoseconds that they have each time in any case.
+    credit : float
+        Nanoseconds that free sets have earned because pair steps did not suffice.
     is_alone : bool
         Whether pair steps go alone, because rounding has spoiled what free sets did.
     """
 
-    burst: float = MOST_BURST
+    burst: float
+    grant: float
     credit: float = 0.0
-    grant: float = 8e-3
     is_alone: bool = False
 
 
@@ -78,7 +74,7 @@ class Run:
         self.largest_set = 0
         self.fewest_active = problem.n_samples
         self.most_lagging = 0
-        self.effort = Effort()
+        self.effort = Effort(policy.bursts.most, policy.bursts.grant)
         self.whole: State | None = None
         self.nest: list[Part] = []
         self.known = float("nan")

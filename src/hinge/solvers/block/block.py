@@ -15,7 +15,7 @@ from numpy.linalg import LinAlgError
 from hinge.arrays import Floats, Index, Vector
 from hinge.dual.problem import DualProblem
 from hinge.report import Status
-from hinge.runtime.prices import NS_PER_CHANGE
+from hinge.runtime.prices import NS_PER_CHANGE, NS_PER_PAIR_STEP, NS_PER_PAIR_STEP_IN_SINGLE
 from hinge.solvers.active_set.free_set import FreeSet, layout_ns
 from hinge.solvers.block.working_set import WorkingSet
 from hinge.solvers.exactness import sharper
@@ -24,19 +24,8 @@ from hinge.solvers.pairs.loop import optimise
 from hinge.solvers.pairs.rules import SECOND_ORDER
 from hinge.solvers.pairs.step import STEP_LIMIT, UNBOUNDED, Point, Rows
 from hinge.solvers.policies import Touch
-from hinge.solvers.run import MOST_BURST, Effort, Run, Stop
+from hinge.solvers.run import Effort, Run, Stop
 from hinge.solvers.state import State, restore_sums
-
-# Pair steps come in bursts; where a burst does not suffice, the free variables are moved together. Where that
-# helps, the next bursts are shorter.
-_INNER_BURSTS = 4
-_LEAST_BURST = 0.5
-
-# What a pair step costs for every variable of its working set.
-_SECONDS_PER_PAIR_AND_VARIABLE = 1.5e-9
-
-# A free set may take this many times as long as the pair steps that did not suffice: at worst both are in vain.
-_CREDIT = 2.0
 
 # A residual in single precision is good enough for an inner solve to a tolerance above this share of its size. The
 # true residual does not suffer: it is brought up to date from β afterwards.
@@ -71,7 +60,7 @@ def solve_block(
         steps, change, is_taken_back = _move_set(state, chosen, inner_tol, run)
         if is_taken_back:  # rounding of many steps: fewer of them may do better
             single = 0.5 / len(chosen)
-            run.effort.burst = single if stuck else max(0.25 * run.effort.burst, _LEAST_BURST)
+            run.effort.burst = single if stuck else max(0.25 * run.effort.burst, policy.bursts.least)
         rounds += 1
         run.count(steps, change)
         stuck = stuck + 1 if change >= 0 else 0  # steps and residual disagree: rounding rules
@@ -127,8 +116,9 @@ def _solve_inner(state: State, chosen: Index, tol: float, run: Run) -> tuple[Vec
         residual = residual.astype(kernel.dtype)
     inner = problem.restrict(chosen, len(chosen), state.beta)
     point, rows = Point.of(inner, beta, residual), Rows.of_matrix(kernel, diagonal)
-    steps, effort = 0, run.effort
-    for _ in range(_INNER_BURSTS):
+    steps, effort, policy = 0, run.effort, run.policy.bursts
+    price = NS_PER_PAIR_STEP if kernel.dtype == np.float64 else NS_PER_PAIR_STEP_IN_SINGLE
+    for _ in range(policy.turns):
         burst = min(int(effort.burst * len(chosen)) + 1, run.steps_left - steps)
         code, taken, *_ = optimise(point, rows, SECOND_ORDER, None, tol, burst)
         steps += taken
@@ -138,10 +128,10 @@ def _solve_inner(state: State, chosen: Index, tol: float, run: Run) -> tuple[Vec
             break
         if effort.is_alone:
             continue
-        effort.credit += max(_CREDIT * _SECONDS_PER_PAIR_AND_VARIABLE * taken * len(chosen), effort.grant)
+        effort.credit += max(policy.credit * price * taken * len(chosen), effort.grant)
         is_settled, n_changes = _move_together(kernel, inner, beta, residual, tol, effort, run.steps_left - steps)
         steps += n_changes
-        effort.burst = max(0.5 * effort.burst, _LEAST_BURST) if is_settled else min(2 * effort.burst, MOST_BURST)
+        effort.burst = max(0.5 * effort.burst, policy.least) if is_settled else min(2 * effort.burst, policy.most)
         if is_settled:
             break
         effort.grant *= 0.5
@@ -156,7 +146,7 @@ def _move_together(
 
     Returns whether that led to the tolerance, and how often a variable became free or came to a bound.
     """
-    left = effort.credit - 1e-9 * layout_ns(problem, beta)
+    left = effort.credit - layout_ns(problem, beta)
     most_changes = most - 3 * problem.n_variables  # a round more, and the first walk
     if left <= 0 or most_changes <= 0:
         return False, 0
@@ -165,9 +155,9 @@ def _move_together(
         free_set = FreeSet(kernel, problem, beta, residual)
     except LinAlgError:
         return False, 0
-    is_settled = free_set.settle(tol, left / (1e-9 * NS_PER_CHANGE), most_changes)
+    is_settled = free_set.settle(tol, left / NS_PER_CHANGE, most_changes)
     free_set.restore_sums()
-    effort.credit -= 1e-9 * NS_PER_CHANGE * free_set.work
+    effort.credit -= NS_PER_CHANGE * free_set.work
     with np.errstate(over="ignore", invalid="ignore"):
         fall = 0.5 * np.dot(free_set.beta - beta, residual + free_set.residual)
     if not fall > 0:  # rounding rules, or numbers overflow on the way
