@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hinge import Gram, Kernel, Settings, solve
+from hinge import Gram, Kernel, Settings, certificate, solve
 from hinge.dual.alike import best_shared
 from hinge.dual.formulations import c_svc, epsilon_svr
 from hinge.dual.residuals import exact_residual, objective_at_most
@@ -124,3 +124,12 @@ def test_copies_labelled_differently_reach_their_bounds_beside_huge_kernel_value
     solution = solve(problem, Gram(np.vstack([rows, rows]), Kernel("poly", gamma=1e11, degree=3)), Settings())
     np.testing.assert_array_equal(solution.beta, C * y)
     assert solution.report.converged
+
+
+def test_a_certificate_adds_up_copies_too():
+    """Beside k(x, x) of 1e30 the bound on rounding is 1e22 where each copy counts on its own."""
+    problem, gram = c_svc([1, 1, -1, 1, -1], C=1e8), Gram(ROWS, HUGE)
+    found = certificate(problem, gram, np.array([1e8, 1e8, -1e8, 0.0, -1e8]))
+    assert found.rounding < 1e-14
+    assert found.violation == 0.0  # the one that is left could only rise, and all others only fall
+    assert found.objective == -4e8

@@ -5,7 +5,9 @@ import pytest
 
 from hinge import Gram, Kernel
 from hinge.dual.formulations import c_svc
+from hinge.dual.residuals import Reference
 from hinge.solvers.exactness import refresh
+from hinge.solvers.resumption import resume
 from hinge.solvers.state import State
 
 TOL = 1e-3
@@ -45,3 +47,22 @@ def test_an_error_is_remembered_where_the_residual_was_out_of_reach():
     state.residual += np.array([400.0, -400.0, 300.0])
     refresh(state, TOL)
     np.testing.assert_array_equal(state.residual, state.problem.v)
+
+
+@pytest.mark.parametrize(
+    ("distance", "error", "is_found"),
+    [
+        (1.5, 2.0, True),  # may be at the margin
+        (500.0, 2.0, False),  # cannot be
+        (1.5, 1e-9, False),  # known well enough
+    ],
+)
+def test_a_run_that_resumes_looks_again_where_little_is_known(distance, error, is_found):
+    state = wrong_state(0.0)
+    signs = state.problem.v
+    known = Reference(np.zeros(3), signs * (1.0 - distance), np.full(3, error), np.ones(3, dtype=bool))
+    state.reference, state.vague = None, None
+    resume(state, known, TOL)
+    np.testing.assert_allclose(state.residual, signs if is_found else known.residual)
+    assert (state.violation() == 1.0) == is_found
+    np.testing.assert_array_equal(state.vague > 0, np.full(3, error > 1.0 and not is_found))
