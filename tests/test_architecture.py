@@ -3,10 +3,14 @@
 import ast
 import importlib
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from hinge import SVC
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
@@ -138,6 +142,70 @@ def test_an_arrow_against_the_page_is_found(tmp_path, statement):
 def test_a_cycle_is_found():
     assert cycles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == ["b", "c"]
     assert cycles({"a": {"b"}, "b": {"c"}, "c": set()}) == []
+
+
+def walks() -> dict[str, list[tuple[str, list[str]]]]:
+    """The page's walks by their titles: each file that is opened, and what is looked at in it."""
+    found: dict[str, list[tuple[str, list[str]]]] = {}
+    for title, text in re.findall(
+        r"^\*\*`(.+?)`\*\*(.*?)(?=^\*\*`|\Z)", section("Walks"), re.MULTILINE | re.DOTALL
+    ):
+        found[title] = []
+        for word in re.findall(r"`([^`]+)`", text):
+            if word.endswith(".py"):
+                found[title].append((word, []))
+            elif re.fullmatch(r"[A-Za-z_][\w.]*", word) and found[title]:
+                found[title][-1][1].append(word)
+    return found
+
+
+def defined(text: str) -> set[str]:
+    """Functions and classes of a module, methods with and without their class."""
+    names = set()
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+            inner = [part.name for part in node.body if isinstance(part, ast.FunctionDef)]
+            names |= {*inner, *(f"{node.name}.{name}" for name in inner)}
+    return names
+
+
+@pytest.mark.parametrize("title", walks())
+def test_whatever_a_walk_names_is_there(title):
+    for file, names in walks()[title]:
+        known = defined((ROOT / "src/hinge" / file).read_text(encoding="utf-8"))
+        assert set(names) <= known, f"{file} has no {sorted(set(names) - known)}"
+
+
+def test_a_fit_is_followed_through_few_files():
+    files = [file for file, _ in walks()["SVC().fit(X, y)"]]
+    assert 8 < len(set(files)) == len(files) <= 12
+
+
+def test_the_walk_of_a_fit_is_what_runs():
+    """A fit of 5,000 samples calls whatever its walk names; what is first in each file, in the walk's order."""
+    code = (ROOT / "src/hinge").as_posix() + "/"
+    called: dict[tuple[str, str], None] = {}  # in the order of first calls
+
+    def note(frame, event, _):
+        file = frame.f_code.co_filename.replace("\\", "/")
+        if event == "call" and file.startswith(code):
+            name = frame.f_code.co_qualname
+            for known_as in (name, name.rpartition(".")[2]):
+                called.setdefault((file.removeprefix(code), known_as))
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5000, 4))
+    y = X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=len(X)) > 0
+    sys.setprofile(note)
+    try:
+        SVC(n_jobs=1).fit(X, y)
+    finally:
+        sys.setprofile(None)
+    walk = walks()["SVC().fit(X, y)"]
+    assert {(file, name) for file, names in walk for name in names} <= called.keys()
+    entries = [(file, names[0]) for file, names in walk]
+    assert [call for call in called if call in entries] == entries
 
 
 # Functions with more than sixty lines of code or more than seven parameters, and why.

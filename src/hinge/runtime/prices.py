@@ -2,9 +2,11 @@
 
 They tell little work from much: which way is taken, never what the answer is. The unit of most is the
 *multiply-add*: one term of a dense matrix product in single precision on one core. They need not be right to more
-than a factor of two among each other: on a faster computer all of them are too high. ``python -m benchmarks prices``
-measures them. On 19 November 2026, on a computer that was busy, times were 0.2 to 0.5 of these, but for the layout of
-an inverse (2.7) and double-double arithmetic (0.7 and 1.6), and multiples of a multiply-add 0.6 to 1.7.
+than a factor of two among each other: on a faster computer all of them are too high.
+
+``python -m benchmarks prices`` measures them. On 19 November 2026, on a busy computer, times were 0.2 to 0.5 of
+these, but for the layout of an inverse (2.7) and double-double arithmetic (0.7 and 1.6), and multiples of a
+multiply-add 0.6 to 1.7.
 """
 
 from __future__ import annotations
