@@ -6,9 +6,9 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from hinge.arrays import is_sparse, sparse
 from hinge.data.cancellation import comparison_of
 from hinge.data.collection import Collection
 from hinge.data.dense import DenseSamples
@@ -135,7 +135,7 @@ class Model:
             X = Collection.of(X)
         if len(self.support) == 0 or X.shape[0] == 0:
             return np.tile(self.intercepts, (X.shape[0], 1))
-        X = canonical(X) if sp.issparse(X) else X
+        X = canonical(X) if is_sparse(X) else X
         with np.errstate(over="ignore", invalid="ignore"):
             sums = self._sums(X, threads, signs)
         if not np.isfinite(sums).all():
@@ -159,13 +159,13 @@ class Model:
             return self._sums_of_called(RowKernel.of(self.kernel.name), X)
         if self.kernel.is_linear:
             return self._sums_by_weights(X)
-        block = max(_MOST_DENSE // X.shape[1], 1) if sp.issparse(X) and X.shape[1] else X.shape[0]
+        block = max(_MOST_DENSE // X.shape[1], 1) if is_sparse(X) and X.shape[1] else X.shape[0]
         if X.shape[0] > block and X.nnz > DENSE_SHARE_OF_FEW * X.shape[0] * X.shape[1]:
             parts = range(0, X.shape[0], block)
             return np.concatenate([self._sums(X[start : start + block], threads, signs) for start in parts])
         vectors, queries = self._reference.beside(X)
         may_be_single = X.dtype == np.float32 or (signs and vectors.storage not in self._doubted)
-        is_plain = not sp.issparse(self.coefficients) and self.own == 0
+        is_plain = not is_sparse(self.coefficients) and self.own == 0
         if may_be_single and is_plain and self._is_worth_single(vectors, queries):
             in_single = self._sums_in_single(vectors, queries, threads, signs)
             if in_single is not None:
@@ -291,7 +291,7 @@ class Model:
     @lazy
     def _weights(self) -> Any:
         vectors = self._vectors
-        if not sp.issparse(vectors):
+        if not is_sparse(vectors):
             weights = self._combined(vectors, np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
             weights.flags.writeable = False
             return weights
@@ -306,23 +306,23 @@ class Model:
 
     def _combined(self, vectors: Any, squared_norms: NDArray[np.float64]) -> Any:
         """Σ coefficient · x for every machine, in the container of ``vectors``."""
-        container = type(vectors) if sp.issparse(vectors) else np.asarray
+        container = type(vectors) if is_sparse(vectors) else np.asarray
         coefficients = self.coefficients
         if not are_rounded_too_often(coefficients, squared_norms):
             return (coefficients if container is np.asarray else container(coefficients)) @ vectors
         samples = DenseSamples(vectors) if container is np.asarray else SparseSamples.of(vectors)
-        rows = coefficients.toarray() if sp.issparse(coefficients) else coefficients
+        rows = coefficients.toarray() if is_sparse(coefficients) else coefficients
         return container(np.array([Weights(samples, Team(1)).sharp(row).sum(axis=0) for row in rows]))
 
     @lazy
     def _vectors(self) -> Any:
         vectors = self.support_vectors
-        return canonical(vectors) if sp.issparse(vectors) else vectors
+        return canonical(vectors) if is_sparse(vectors) else vectors
 
     def _sums_by_weights(self, X: Any) -> NDArray[np.float64]:
         weights = self._weights
-        if sp.issparse(weights):
-            columns, (narrow, X) = compact(sp.csr_array(weights), sp.csr_array(X))
+        if is_sparse(weights):
+            columns, (narrow, X) = compact(sparse().csr_array(weights), sparse().csr_array(X))
             weights = self._weights_in_full if columns is None else narrow.toarray()
         return np.asarray(X @ weights.T, dtype=np.float64)
 

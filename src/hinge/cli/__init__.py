@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 import warnings
@@ -77,9 +78,26 @@ def _ends_at_once() -> Iterator[None]:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Let Python not look for garbage among what is imported: hundreds of thousands of objects, all of which stay.
+
+    Only where the process begins with this command: whoever else calls it has garbage of his own.
+    """
+    if not gc.isenabled() or "numpy" in sys.modules:
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def _load(command: str) -> Any:
     """Import the module of a command."""
-    with _ends_at_once():
+    with _ends_at_once(), _without_collections():
         from hinge.runtime import clock, interrupt
 
         module = import_module(f"hinge.cli.commands.{command.replace('-', '_')}")

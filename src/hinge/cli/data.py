@@ -13,20 +13,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from hinge.arrays import Vector
+from hinge.arrays import Vector, sparse
 from hinge.cli.options import EXIT_FAILURE, EXIT_USAGE, Parsed
+from hinge.data.lines import Lines
 from hinge.data.mapped import SHARES
 from hinge.data.pages import is_mapped
 from hinge.data.sharded import ShardedRows
-from hinge.io import DataFileError, read_data, read_table
+from hinge.io import DataFileError, read_table
 from hinge.io.models.libsvm_model import dense_columns
+from hinge.io.svmlight.read import Reader, read_lines
 from hinge.io.svmlight.spool import spool_data
 from hinge.io.tables import READERS, ending
 from hinge.kernel.kernels import Kernel
 from hinge.runtime.memory import resident_bytes
+from hinge.runtime.threads import lazy
 
 # Bytes that compiled code takes which was not loaded yet, and the least that there must be for kernel values.
 _COMPILED_BYTES, _LEAST_BYTES = 64_000_000, 16_000_000
@@ -38,7 +40,7 @@ class Samples:
 
     Attributes
     ----------
-    rows : CSR matrix, mapped array or ShardedRows
+    stored : Lines, CSR matrix, mapped array or ShardedRows
         The samples as the file has them, zeros that are written out included; column i is index i.
     y : array
         Labels or targets; where they are words, their numbers among ``names``, counted from 1, or 0.
@@ -48,10 +50,15 @@ class Samples:
         The query of each sample, where the file tells.
     """
 
-    rows: Any
+    stored: Any
     y: Vector
     names: tuple[str, ...] = ()
     qid: NDArray[np.int64] | None = None
+
+    @lazy
+    def rows(self) -> Any:
+        """The samples, lines of text as SciPy's matrix."""
+        return self.stored.matrix() if isinstance(self.stored, Lines) else self.stored
 
     @property
     def n(self) -> int:
@@ -61,7 +68,7 @@ class Samples:
     @property
     def max_index(self) -> int:
         """The largest index of the file."""
-        return max(int(self.rows.shape[1]) - 1, 0)
+        return max(int(self.stored.shape[1]) - 1, 0)
 
     def labels(self) -> NDArray[np.int64]:
         """Class labels: whole numbers, cut off as LIBSVM does."""
@@ -85,8 +92,8 @@ class Samples:
         """Return what training works on: the kernel matrix if that is what the file holds, else the features."""
         if kernel.is_precomputed:
             return dense_columns(self.rows, self.serials())
-        stays = is_mapped(self.rows) or isinstance(self.rows, ShardedRows)
-        return self.rows if stays else _compact(self.rows)
+        stays = is_mapped(self.stored) or isinstance(self.stored, ShardedRows)
+        return self.stored if stays else _compact(self.stored)
 
 
 def leave(message: str, code: int = EXIT_FAILURE) -> Any:
@@ -132,12 +139,12 @@ def read_samples(
         if path != "-" and ending(path) in READERS:
             data = read_table(path, label=_column(label))
             _tell_guess(path, data.label_guess, parsed)
-            X = sp.csr_matrix(data.X)
-            rows = sp.csr_matrix((X.data, X.indices + 1, X.indptr), shape=(X.shape[0], X.shape[1] + 1))
+            X = sparse().csr_matrix(data.X)
+            rows = sparse().csr_matrix((X.data, X.indices + 1, X.indptr), shape=(X.shape[0], X.shape[1] + 1))
             return replace(_numbered(rows, data.y, names), qid=data.qid)
         if label is not None:
             leave(f"--label is for tables ({', '.join(READERS)}); LIBSVM's text has its labels in front")
-        data = read_data(path, zero_based=True, threads=parsed["threads"])
+        data = read_lines(path, Reader(zero_based=True, threads=parsed["threads"]))
     return Samples(data.X, data.y, qid=data.qid)
 
 
@@ -217,5 +224,9 @@ def _compact(rows: Any) -> Any:
     """Return the rows without unused columns, dense where that is no larger."""
     used, places = np.unique(rows.indices, return_inverse=True)
     shape = (rows.shape[0], max(len(used), 1))
-    narrow = sp.csr_matrix((rows.data, places.astype(np.int32), rows.indptr), shape=shape)
-    return narrow.toarray() if 3 * narrow.nnz >= shape[0] * shape[1] else narrow
+    narrow: Any = Lines(rows.data, places.astype(np.int32), rows.indptr, shape)
+    if not isinstance(rows, Lines):  # these may have places twice
+        narrow = sparse().csr_matrix((narrow.data, narrow.indices, narrow.indptr), shape=shape)
+    if 3 * len(narrow.data) >= shape[0] * shape[1]:
+        return narrow.toarray()
+    return narrow.matrix() if isinstance(narrow, Lines) else narrow

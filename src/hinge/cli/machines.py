@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from hinge.arrays import Index, Vector
+from hinge.arrays import Index, Vector, sparse
 from hinge.cli.folds import GlibcRandom, plain_folds, stratified_folds
 from hinge.cli.parameters import Parameters
+from hinge.data.lines import Lines
 from hinge.data.pages import rows_of
 from hinge.dual.formulations import InfeasibleNuError, c_svc, epsilon_svr, nu_svc, nu_svr, one_class, svdd
 from hinge.dual.problem import DualProblem
@@ -47,7 +47,7 @@ class Run:
     ----------
     parameters : Parameters
         The command's options.
-    rows : CSR matrix
+    rows : Lines, CSR matrix, mapped array or ShardedRows
         All samples as the file has them.
     X : array or CSR matrix
         The same for training; for a precomputed kernel the matrix of kernel values.
@@ -192,7 +192,10 @@ class ModelPlan:
 
 def _vectors(run: Run, places: Index) -> Any:
     rows = rows_of(run.rows, places, run.parameters.cache_bytes)
-    return sp.csr_matrix(dense_columns(rows, np.array([0]))) if run.kernel.is_precomputed else rows
+    if not run.kernel.is_precomputed:
+        return rows
+    matrix = rows.matrix() if isinstance(rows, Lines) else rows
+    return sparse().csr_matrix(dense_columns(matrix, np.array([0])))
 
 
 def group_classes(labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[NDArray[np.intp]]]:

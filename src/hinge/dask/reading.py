@@ -201,7 +201,7 @@ def _block(part: Part, reader: Reader, is_dense: bool) -> tuple[Any, Any]:
     """Read a part on a worker."""
     with open_source(part.open()) as (file, name):
         data = reader.read(file, name, Budget(name))
-    return data.X.toarray() if is_dense else data.X, data.y
+    return data.X.toarray() if is_dense else data.X.matrix(), data.y
 
 
 def _first(pair: tuple[Any, Any]) -> Any:

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from hinge.arrays import Floats, Index
+from hinge.arrays import Floats, Index, is_sparse
 from hinge.data import products
 from hinge.data.layout import LAYOUT
 from hinge.data.pages import windows
@@ -71,7 +70,7 @@ def packed(rows: Any, always: bool = False) -> BitSamples | None:
 
     ``always``: whether it is, is known.
     """
-    return _packed_sparse(rows, always) if sp.issparse(rows) else _packed_dense(rows, always)
+    return _packed_sparse(rows, always) if is_sparse(rows) else _packed_dense(rows, always)
 
 
 def worth_packing(n_features: int, nonzeros_per_row: float) -> bool:

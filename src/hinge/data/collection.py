@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from hinge.arrays import Index
+from hinge.arrays import Index, is_sparse
 
 
 class Collection:
@@ -67,7 +66,7 @@ class Collection:
             return self.container
         if hasattr(self.container, "iloc"):
             return self.container.iloc[self.index]
-        if sp.issparse(self.container):
+        if is_sparse(self.container):
             return self.container.tocsr()[self.index]
         if hasattr(self.container, "shape"):
             return self.container[self.index]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from hinge.arrays import Floats
+from hinge.arrays import Floats, is_sparse
 from hinge.data.layout import LAYOUT
 from hinge.data.pages import reduced, windows
 from hinge.data.sharded import ShardedRows
@@ -29,6 +28,7 @@ def fingerprints(X: Any, seed: int) -> Fingerprints:
 
     Examples
     --------
+    >>> import scipy.sparse as sp
     >>> rows = np.array([[0.5, 0.0, 2.0], [0.0, 1.0, 0.0]])
     >>> bool((fingerprints(rows, 1) == fingerprints(sp.csr_array(rows.astype(np.float32)), 1)).all())
     True
@@ -39,7 +39,7 @@ def fingerprints(X: Any, seed: int) -> Fingerprints:
     for start in range(0, X.shape[0], LAYOUT.read_rows):
         part = slice(start, start + LAYOUT.read_rows)
         rows, indices, indptr = X[part], np.empty(0, np.int64), np.empty(0, np.int64)
-        if sp.issparse(rows):
+        if is_sparse(rows):
             indices, indptr = rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
             rows = rows.data
         values = np.ascontiguousarray(rows, dtype=np.float64)
@@ -87,7 +87,7 @@ def extremes(X: Any) -> tuple[float, float, int]:
             return 0.0, 0.0, 0
         least, most, counts = zip(*found, strict=True)
         return min(least), max(most), sum(counts)
-    values = X.data if sp.issparse(X) else X
+    values = X.data if is_sparse(X) else X
     if not values.size:
         return 0.0, 0.0, 0
     return float(reduced(values, np.min, min)), float(reduced(values, np.max, max)), values.size
@@ -101,7 +101,7 @@ def moments(X: Any, scale: float, center: float, power: int) -> tuple[NDArray[np
     sums, counts = np.empty(X.shape[0]), np.empty(X.shape[0])
     for part in windows(X):
         values, indptr = X, np.empty(0, np.int64)
-        if sp.issparse(X):
+        if is_sparse(X):
             values, indptr = X.data, X.indptr[part.start : part.stop + 1].astype(np.int64, copy=False)
         else:
             values = np.asarray(X[part])

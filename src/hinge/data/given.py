@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from hinge.arrays import Floats, Index
+from hinge.arrays import Floats, Index, is_sparse
 from hinge.data.collection import Collection
 from hinge.data.layout import LAYOUT
 from hinge.data.samples import Samples, Statistic
@@ -129,7 +128,7 @@ class RowKernel:
     def _values(self, first: Collection, second: Collection) -> Floats:
         rows = first.selected()
         found = self.function(rows, rows if second is first else second.selected())
-        found = found.toarray() if sp.issparse(found) else np.asarray(found)
+        found = found.toarray() if is_sparse(found) else np.asarray(found)
         if found.dtype.kind == "c":
             raise ValueError(
                 "the kernel function returned complex values; kernel values must be real. Return their real part "

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from hinge.arrays import FeatureRows, Floats, Index
+from hinge.arrays import FeatureRows, Floats, Index, is_sparse
 from hinge.data.dense import DenseSamples
 from hinge.data.layout import LAYOUT
 from hinge.data.pages import Pages, arrays_of, bytes_per_row, gather, is_mapped, reduced
@@ -115,7 +114,7 @@ class MappedSamples(FeatureSamples):
         self._pages = Pages(rows)
         self._last = threading.local()
         self._measure()
-        is_as_stored = self.is_dense != sp.issparse(rows) and (center is None and rows.dtype == np.float64)
+        is_as_stored = self.is_dense != is_sparse(rows) and (center is None and rows.dtype == np.float64)
         self.most_visited = room // SHARES.visit if is_as_stored and index is None else 0
 
     def _measure(self) -> None:
@@ -125,7 +124,7 @@ class MappedSamples(FeatureSamples):
             self._row_bytes = 20.0 * self.n_features  # pages, rows as they are, and in single precision
             return
         n_ones, longest = 0, 0
-        if sp.issparse(self.rows):
+        if is_sparse(self.rows):
             n_ones, longest = self.rows.nnz, int(np.diff(self.rows.indptr).max(initial=0))
         else:
             n_ones, longest = reduced(self.rows, _count_ones, _sum_and_max)
@@ -145,7 +144,7 @@ class MappedSamples(FeatureSamples):
         else:
             rows = gather(self.rows, places, self._pages)
         if self.is_dense:
-            return DenseSamples(rows.toarray() if sp.issparse(rows) else rows, self.center)
+            return DenseSamples(rows.toarray() if is_sparse(rows) else rows, self.center)
         loaded = SparseSamples.of(rows)
         loaded.is_far_from_zero = self.is_far_from_zero
         return loaded

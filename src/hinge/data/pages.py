@@ -16,9 +16,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from hinge.arrays import Index
+from hinge.arrays import Index, is_sparse, sparse
 from hinge.data.layout import LAYOUT
 
 _LET_GO = getattr(mmap, "MADV_DONTNEED", None)
@@ -44,7 +43,7 @@ def mapping_of(array: Any) -> mmap.mmap | None:
 
 def arrays_of(X: Any) -> tuple[Any, ...]:
     """Return the arrays with the values of samples: one, or values and indices of a CSR matrix."""
-    return (X.data, X.indices) if sp.issparse(X) and X.format == "csr" else (X,)
+    return (X.data, X.indices) if is_sparse(X) and X.format == "csr" else (X,)
 
 
 def is_mapped(X: Any) -> bool:
@@ -135,7 +134,7 @@ def gather(X: Any, index: Index, pages: Pages) -> Any:
         for part in parts:
             pieces.append(X[ascending[part]])
             pages.let_go()
-        return type(X)(sp.vstack(pieces, format="csr"))[np.argsort(order)]
+        return type(X)(sparse().vstack(pieces, format="csr"))[np.argsort(order)]
     rows = np.empty((len(index), *X.shape[1:]), X.dtype)
     for part in parts:
         rows[order[part]] = X[ascending[part]]

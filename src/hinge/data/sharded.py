@@ -15,10 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from hinge.arrays import Floats, Index, Vector
+from hinge.arrays import Floats, Index, Vector, is_sparse, sparse
 from hinge.data.bits import packed
 from hinge.data.dense import DenseSamples
 from hinge.data.layout import LAYOUT
@@ -105,7 +104,7 @@ class Form:
             sparse = SparseSamples.of(rows)
             sparse.is_far_from_zero = self.is_far_from_zero
             return sparse
-        return DenseSamples(rows.toarray() if sp.issparse(rows) else rows, self.center)
+        return DenseSamples(rows.toarray() if is_sparse(rows) else rows, self.center)
 
 
 @dataclass(frozen=True)
@@ -161,9 +160,9 @@ class ShardedRows:
         )
         if not len(places):
             empty = np.empty((0, self.shape[1]), self.dtype)
-            return sp.csr_array(empty) if self.shards.is_sparse else empty
+            return sparse().csr_array(empty) if self.shards.is_sparse else empty
         present = [part for part in parts if part is not None]
-        stacked = sp.vstack(present, format="csr") if self.shards.is_sparse else np.concatenate(present)
+        stacked = sparse().vstack(present, format="csr") if self.shards.is_sparse else np.concatenate(present)
         return stacked[own.order()]
 
     def select(self, places: Index) -> ShardedRows:

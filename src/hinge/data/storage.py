@@ -12,9 +12,8 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from hinge.arrays import Floats
+from hinge.arrays import Floats, is_sparse, sparse
 from hinge.data import products
 from hinge.data.bits import packed, worth_packing
 from hinge.data.cancellation import cancels_in_double, cancels_in_single, comparison_of
@@ -70,14 +69,14 @@ def store(X: Any, kernel: Demands, budget: int | None = None) -> Samples:
         return samples
     if callable(kernel.name):
         return _called(Collection.of(X), RowKernel.of(kernel.name), budget)
-    if sp.issparse(X):
-        _, (rows,) = compact(sp.csr_array(canonical(X)))
+    if is_sparse(X):
+        _, (rows,) = compact(sparse().csr_array(canonical(X)))
     else:
         rows = _as_floats(X, "X")
         if rows.ndim != 2:
             raise ValueError(f"X must be a matrix with one row per sample, got {rows.ndim} dimension(s)")
         rows = np.ascontiguousarray(rows)
-    _refuse_nonfinite(rows.data if sp.issparse(rows) else rows, "X")
+    _refuse_nonfinite(rows.data if is_sparse(rows) else rows, "X")
     samples = _forms_of(rows, kernel, budget).alone()
     if budget is not None and not samples.reserved_bytes and is_mapped(rows):
         samples.reserved_bytes = int(SHARES.copies * sum(array.nbytes for array in arrays_of(rows)))
@@ -106,7 +105,7 @@ class Reference:
     """
 
     def __init__(self, rows: Any, kernel: Demands) -> None:
-        self._rows = canonical(rows) if sp.issparse(rows) else rows
+        self._rows = canonical(rows) if is_sparse(rows) else rows
         self._kernel = kernel
 
     def beside(self, queries: Any) -> tuple[Samples, Samples]:
@@ -118,8 +117,8 @@ class Reference:
             New samples are not finite, not defined for this kernel, or so large that their squares overflow.
         """
         kernel = self._kernel
-        if sp.issparse(self._rows) or sp.issparse(queries):
-            columns, (rows, queries) = compact(self._as_csr, sp.csr_array(queries))
+        if is_sparse(self._rows) or is_sparse(queries):
+            columns, (rows, queries) = compact(self._as_csr, sparse().csr_array(queries))
             forms = self._sparse_forms if columns is None else _Forms(rows, kernel)
             values = queries.data
         else:
@@ -132,7 +131,7 @@ class Reference:
 
     @lazy
     def _as_csr(self) -> Any:
-        return sp.csr_array(self._rows)
+        return sparse().csr_array(self._rows)
 
     @lazy
     def _sparse_forms(self) -> _Forms:
@@ -193,7 +192,7 @@ class _Forms:
 
     @property
     def _is_sparse(self) -> bool:
-        return sp.issparse(self._rows)
+        return is_sparse(self._rows)
 
     @property
     def _share(self) -> float:
@@ -270,12 +269,12 @@ def _check(samples: Samples, kernel: Demands) -> None:
 
 
 def _as_array(rows: Any) -> Floats:
-    return rows.toarray() if sp.issparse(rows) else rows
+    return rows.toarray() if is_sparse(rows) else rows
 
 
 def _is_mostly_zero(part: Any) -> bool:
     """Whether rows are better stored without their zeros."""
-    most = _most_nonzeros(part.shape[1], sp.issparse(part))
+    most = _most_nonzeros(part.shape[1], is_sparse(part))
     return most > 0 and _share_of_nonzeros(part) <= most
 
 
@@ -288,7 +287,7 @@ def _most_nonzeros(n_features: int, is_sparse: bool) -> float:
 
 def _share_of_nonzeros(part: Any) -> float:
     n_entries = max(part.shape[0] * part.shape[1], 1)
-    if sp.issparse(part):
+    if is_sparse(part):
         return float(part.nnz / n_entries)
     return reduced(part, _count_nonzeros, int.__add__) / n_entries
 
@@ -308,7 +307,7 @@ def _called(samples: Collection, function: RowKernel, budget: int | None) -> Sam
 
 def _given_gram(matrix: Any) -> GivenGram:
     """Check a precomputed kernel matrix: square, finite; of an asymmetric one the symmetric part is taken."""
-    if sp.issparse(matrix):
+    if is_sparse(matrix):
         raise TypeError("a precomputed kernel matrix must be dense: pass K.toarray()")
     matrix = _as_floats(matrix, "the precomputed kernel matrix")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:

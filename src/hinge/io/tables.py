@@ -12,9 +12,9 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
+from hinge.arrays import is_sparse, sparse
 from hinge.io.budget import Budget
 from hinge.io.delimited import read_delimited
 from hinge.io.labels import Columns, label_column
@@ -116,17 +116,17 @@ def _checked(data: Data, path: str, dtype: np.dtype[Any], budget: Budget) -> Dat
         raise DataFileError(f"expected one label per row, found X {X.shape} and y {y.shape}", path)
     if X.dtype.kind not in "biuf" or y.dtype.kind not in "biufU":
         raise DataFileError(f"expected numbers, found X of type {X.dtype} and y of type {y.dtype}", path)
-    n_values, row_number = (X.nnz, 8) if sp.issparse(X) else (X.size, 0)
+    n_values, row_number = (X.nnz, 8) if is_sparse(X) else (X.size, 0)
     in_new_type = 0 if X.dtype == dtype else dtype.itemsize
     budget.lend(n_values * (1 + row_number + in_new_type))  # one byte says whether it is finite
     with np.errstate(over="ignore"):  # what overflows is refused below
-        X = sp.csr_matrix(X, dtype=dtype) if sp.issparse(X) else np.ascontiguousarray(X, dtype)
-    if sp.issparse(X):
+        X = sparse().csr_matrix(X, dtype=dtype) if is_sparse(X) else np.ascontiguousarray(X, dtype)
+    if is_sparse(X):
         X.sum_duplicates()
     has_words = y.dtype.kind == "U"
     y = y if has_words else y.astype(np.float64)
     finite = np.ones(len(y), bool) if has_words else np.isfinite(y)
-    if sp.issparse(X):
+    if is_sparse(X):
         finite[np.repeat(np.arange(len(y)), np.diff(X.indptr))[~np.isfinite(X.data)]] = False
     else:
         finite &= np.isfinite(X).all(axis=1)
@@ -204,7 +204,7 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, budget: Budget) -
         return np.lib.format.read_array(file, allow_pickle=False)
 
 
-def _sparse(arrays: dict[str, NDArray[Any]], path: str) -> sp.csr_matrix:
+def _sparse(arrays: dict[str, NDArray[Any]], path: str) -> Any:
     """Make a CSR matrix of the arrays that `scipy.sparse.save_npz` writes."""
     try:
         if arrays["format"].size != 1 or bytes(arrays["format"].astype("S").item()) != b"csr":
@@ -212,14 +212,14 @@ def _sparse(arrays: dict[str, NDArray[Any]], path: str) -> sp.csr_matrix:
         n_rows, n_columns = (int(length) for length in arrays["shape"])
         if n_rows != len(arrays["indptr"]) - 1:
             raise ValueError("shape and indptr disagree")
-        X = sp.csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=(n_rows, n_columns))
+        X = sparse().csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=(n_rows, n_columns))
         X.check_format(full_check=True)
     except (ValueError, TypeError, OverflowError) as error:
         raise DataFileError(f"the sparse matrix cannot be used ({error})", path) from error
     return X
 
 
-def _split_sparse(X: sp.csr_matrix, at: int) -> Data:
+def _split_sparse(X: Any, at: int) -> Data:
     """Take column ``at`` out of a CSR matrix, without work in proportion to the number of columns."""
     X.sum_duplicates()
     n_rows, n_columns = X.shape
@@ -231,7 +231,7 @@ def _split_sparse(X: sp.csr_matrix, at: int) -> Data:
     columns = X.indices[kept]
     columns -= columns > at
     pointers = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=n_rows))])
-    return Data(sp.csr_matrix((X.data[kept], columns, pointers), shape=(n_rows, n_columns - 1)), y)
+    return Data(sparse().csr_matrix((X.data[kept], columns, pointers), shape=(n_rows, n_columns - 1)), y)
 
 
 def _read_parquet(path: str, label: str | int | None, budget: Budget) -> Data:

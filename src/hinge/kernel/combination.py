@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from hinge.arrays import Floats
+from hinge.arrays import Floats, is_sparse, sparse
 from hinge.data.layout import LAYOUT
 from hinge.runtime.jit import compiled_exactly
 from hinge.runtime.prices import (
@@ -53,10 +52,10 @@ class Combination:
     def _sparse(self) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float64]] | None:
         """Where the coefficients of each support vector begin, whose they are, and what they are."""
         given = self._coefficients
-        n_values = given.nnz if sp.issparse(given) else np.count_nonzero(given)
-        if not sp.issparse(given) and n_values > _SPARSE_SHARE * given.size:
+        n_values = given.nnz if is_sparse(given) else np.count_nonzero(given)
+        if not is_sparse(given) and n_values > _SPARSE_SHARE * given.size:
             return None
-        columns = sp.csc_array(given)
+        columns = sparse().csc_array(given)
         return columns.indptr.astype(np.int64), columns.indices.astype(np.uint32), columns.data
 
     def seconds(self, n_rows: int) -> float:

@@ -7,21 +7,11 @@ from hinge.kernel.gram import Gram
 from hinge.report import Solution, Status
 from hinge.runtime.interrupt import catching
 from hinge.settings import Settings
-from hinge.solvers.block.shrinking import shrinking_block, shrinking_smo
 from hinge.solvers.block.working_set import is_one_set
-from hinge.solvers.conclusion import conclude, conduct, start_of
+from hinge.solvers.conclusion import Method, conclude, conduct, start_of
 from hinge.solvers.exactness import needs_double
 from hinge.solvers.one_pass import fits_one_pass, solve_in_one_pass
-from hinge.solvers.resumption import touch_up_then
 from hinge.solvers.run import Run
-from hinge.solvers.weights.choose import descent_then_block, has_weight_method, proximal_then_block, weight_method
-
-_METHODS = {
-    "block": shrinking_block,
-    "smo": shrinking_smo,
-    "descent": descent_then_block,
-    "proximal": proximal_then_block,
-}
 
 
 def solve(problem: DualProblem, gram: Gram, settings: Settings | None = None) -> Solution:
@@ -64,13 +54,32 @@ def solve(problem: DualProblem, gram: Gram, settings: Settings | None = None) ->
                 return found
         if gram.precision == "single" and (not is_new or needs_double(problem, gram, settings.tol)):
             gram = gram.in_double()
-        work = _METHODS[method] if is_new else touch_up_then(_METHODS[method])
+        work = _work_of(method, is_new)
         state, status = conduct(problem, gram, run, work, beta)
         scope.is_answered = status is Status.INTERRUPTED
         return conclude(state, status, method, reason, run)
 
 
+def _work_of(method: str, is_new: bool) -> Method:
+    """Return what a method does. It is imported here: a command that trains on small data starts without it."""
+    from hinge.solvers.block.shrinking import shrinking_block, shrinking_smo
+    from hinge.solvers.resumption import touch_up_then
+    from hinge.solvers.weights.choose import descent_then_block, proximal_then_block
+
+    work = {
+        "block": shrinking_block,
+        "smo": shrinking_smo,
+        "descent": descent_then_block,
+        "proximal": proximal_then_block,
+    }[method]
+    return work if is_new else touch_up_then(work)
+
+
 def _choose_method(problem: DualProblem, gram: Gram, settings: Settings) -> tuple[str, str]:
+    if settings.solver == "auto" and is_one_set(problem, gram, settings.sizes):
+        return "block", f"{problem.n_variables} variables fit one working set"
+    from hinge.solvers.weights.choose import has_weight_method, weight_method
+
     if settings.solver in ("proximal", "descent") and not has_weight_method(problem, gram):
         raise ValueError(f"solver {settings.solver!r} needs a linear kernel on features, and bounded variables")
     if settings.solver == "smo" and problem.ridge is not None:
@@ -78,8 +87,6 @@ def _choose_method(problem: DualProblem, gram: Gram, settings: Settings) -> tupl
     if settings.solver != "auto":
         return settings.solver, "as asked"
     size = f"{problem.n_variables} variables"
-    if is_one_set(problem, gram, settings.sizes):
-        return "block", f"{size} fit one working set"
     if (method := weight_method(problem, gram)) is not None:
         return method, f"{size}, {gram.weights.n_features} features; a linear kernel has a weight vector"
     if gram.is_cheap:

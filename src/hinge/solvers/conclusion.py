@@ -28,7 +28,6 @@ from hinge.solvers.exactness import (
     verdict,
 )
 from hinge.solvers.guard import Guard, may_be_above
-from hinge.solvers.resumption import resume
 from hinge.solvers.run import GRACE_SECONDS, Run, Stop
 from hinge.solvers.state import State
 
@@ -77,6 +76,8 @@ def conduct(
     with run, blas_on_one_thread():
         try:
             if run.settings.known is not None:
+                from hinge.solvers.resumption import resume  # and with it all of `block`
+
                 resume(state, run.settings.known, run.settings.tol)
                 beta = state.beta.copy()
             elif state.is_stale:

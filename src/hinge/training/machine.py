@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, overload
 
 import numpy as np
-import scipy.sparse as sp
 
-from hinge.arrays import Index, Vector
+from hinge.arrays import Index, Vector, sparse
 from hinge.data.pages import rows_of
 from hinge.kernel.gram import Gram
 from hinge.kernel.kernels import Kernel
@@ -273,7 +272,7 @@ def assemble(
         coefficients: Any = np.zeros(shape)
         coefficients[number, column[samples]] = values
     else:
-        coefficients = sp.csr_array((values, (number, column[samples])), shape=shape)
+        coefficients = sparse().csr_array((values, (number, column[samples])), shape=shape)
     vectors = np.empty((len(used), 0)) if kernel.is_precomputed else rows_of(X, used, room)
     if isinstance(machines, Machines) and machines.has_batches:
         return Model(kernel, vectors, places[used], coefficients, machines.intercepts())

@@ -10,10 +10,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from hinge.arrays import Vector
+from hinge.arrays import Vector, is_sparse
 from hinge.runtime.jit import compiled_exactly
 
 #: The negative side of a one-against-rest machine.
@@ -138,7 +137,7 @@ def by_opponent(coefficients: Any, classes: NDArray[np.intp], n_classes: int) ->
     pair_of[first, second] = pair_of[second, first] = np.arange(len(first))
     against = pair_of[~np.eye(n_classes, dtype=bool)].reshape(n_classes, n_classes - 1)
     layout = coefficients[against[classes].T, np.arange(len(classes))]
-    return np.asarray(layout.toarray() if sp.issparse(layout) else layout)
+    return np.asarray(layout.toarray() if is_sparse(layout) else layout)
 
 
 def by_pair(layout: Vector, classes: NDArray[np.intp], n_classes: int) -> Vector:

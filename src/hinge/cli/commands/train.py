@@ -91,7 +91,7 @@ class _Session:
         kernel = parameters.kernel(samples.max_index)
         X = samples.training_data(kernel)
         ready = None if cluster is None else cluster.ready
-        self.shared = Run(parameters, samples.rows, X, samples.y, samples.labels(), kernel, ready)
+        self.shared = Run(parameters, samples.stored, X, samples.y, samples.labels(), kernel, ready)
         self.started = clock.now()
         self.figures: dict[str, Any] = {}
 

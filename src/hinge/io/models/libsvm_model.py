@@ -13,10 +13,9 @@ from itertools import pairwise
 from typing import Any, Literal, Protocol
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from hinge.arrays import Vector
+from hinge.arrays import Vector, sparse
 from hinge.kernel.kernels import Kernel
 from hinge.model import Model
 
@@ -214,7 +213,7 @@ def with_common_columns(first: Any, second: Any) -> tuple[Any, Any]:
 
     Examples
     --------
-    >>> a, b = with_common_columns(sp.csr_array([[0, 0, 1.0]]), sp.csr_array([[2.0, 0, 0, 0], [3.0, 0, 0, 0]]))
+    >>> a, b = with_common_columns(sparse().csr_array([[0, 1.0]]), sparse().csr_array([[2.0, 0, 0], [3.0, 0, 0]]))
     >>> a, b
     (array([[0., 1.]]), array([[2., 0.],
            [3., 0.]]))
@@ -232,7 +231,7 @@ def dense_columns(rows: Any, wanted: NDArray[Any]) -> Vector:
 
     Examples
     --------
-    >>> dense_columns(sp.csr_matrix([[0, 5.0, 0, 7.0]]), np.array([3, 0, 3]))
+    >>> dense_columns(sparse().csr_matrix([[0, 5.0, 0, 7.0]]), np.array([3, 0, 3]))
     array([[7., 0., 7.]])
     """
     if rows.shape[1] > rows.nnz + len(wanted):  # SciPy takes memory for every column there could be
@@ -244,4 +243,4 @@ def dense_columns(rows: Any, wanted: NDArray[Any]) -> Vector:
 def _only(columns: NDArray[Any], rows: Any) -> Any:
     """Return a CSR matrix with some of its columns, in rising order; the others must be empty."""
     places = np.searchsorted(columns, rows.indices)
-    return sp.csr_array((rows.data, places, rows.indptr), shape=(rows.shape[0], len(columns)))
+    return sparse().csr_array((rows.data, places, rows.indptr), shape=(rows.shape[0], len(columns)))

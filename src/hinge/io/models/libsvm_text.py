@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from hinge.arrays import Vector
+from hinge.arrays import Vector, sparse
+from hinge.data.lines import Lines
 from hinge.io.atomic import atomic_write
 from hinge.io.budget import Budget
 from hinge.io.models.libsvm_model import (
@@ -220,7 +220,7 @@ class _Reader:
         if k == 1:
             if n:
                 self.fail(f"one class has no support vectors, but total_sv is {n}")
-            coefficients, vectors = np.zeros((0, 0)), sp.csr_matrix((0, 1))
+            coefficients, vectors = np.zeros((0, 0)), sparse().csr_matrix((0, 1))
         else:
             coefficients, vectors = self._rows(k - 1, n)
         if kernel.is_precomputed:
@@ -253,7 +253,7 @@ class _Reader:
         coefficients[-1] = data.y
         if leading:
             coefficients[:-1] = np.frombuffer(leading).reshape(n, -1).T
-        vectors = data.X if data.X.shape[1] else sp.csr_matrix((n, 1))
+        vectors = data.X if data.X.shape[1] else sparse().csr_matrix((n, 1))
         return coefficients, vectors
 
     def _leading(self, n: int, most_rows: int) -> tuple[array[float], BinaryIO]:
@@ -414,9 +414,7 @@ def _rows_of(model: LibsvmModel, digits: int, rows_at_once: int = 1024) -> Itera
     n = model.coefficients.shape[1]
     for start in range(0, n, rows_at_once):
         stop = min(start + rows_at_once, n)
-        vectors = sp.csr_matrix(model.vectors[start:stop])
-        if not vectors.has_sorted_indices:
-            vectors = vectors.sorted_indices()
+        vectors = _ascending(model.vectors[start:stop])
         values = number_texts(vectors.data, 10 if is_gram else digits)
         features = [f"{i}:{value} " for i, value in zip(vectors.indices.tolist(), values, strict=True)]
         ends = vectors.indptr.tolist()
@@ -424,6 +422,14 @@ def _rows_of(model: LibsvmModel, digits: int, rows_at_once: int = 1024) -> Itera
         heads = [" ".join(column) for column in zip(*coefficients, strict=True)]
         lines = [f"{head} {''.join(features[a:b])}\n" for head, a, b in zip(heads, ends, ends[1:], strict=False)]
         yield "".join(lines).encode("ascii")
+
+
+def _ascending(rows: Any) -> Any:
+    """Return rows as the arrays of a CSR matrix, with ascending indices."""
+    if isinstance(rows, Lines):
+        return rows
+    matrix = sparse().csr_matrix(rows)
+    return matrix if matrix.has_sorted_indices else matrix.sorted_indices()
 
 
 def number_texts(values: NDArray[Any], digits: int) -> list[str]:

@@ -6,13 +6,13 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, Literal
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
+from hinge.data.lines import Lines
 from hinge.io.budget import Budget
 from hinge.io.svmlight.errors import LABEL_RANGE, DataFileError, Faults, LineError, describe
 from hinge.io.svmlight.numbers import Text
@@ -239,9 +239,7 @@ def _assemble(parts: list[Piece], zero_based: bool, n_features: int | None, dtyp
     pointers = _row_pointers(parts, index_type)
     columns = _joined(parts, "columns", index_type, 0 if zero_based else -1)
     values = _joined(parts, "values", dtype)
-    X = sp.csr_matrix((values, columns, pointers), shape=(len(y), n_features), copy=False)
-    X.has_canonical_format = True  # indices ascend strictly along every line
-    return Data(X, y, qid, zero_based)
+    return Data(Lines(values, columns, pointers, (len(y), n_features)), y, qid, zero_based)
 
 
 def _limit(n_features: int | None, zero_based: bool | str, max_index: int) -> tuple[int, str]:
@@ -314,7 +312,12 @@ def read_data(
     >>> data.y
     array([ 1., -1.])
     """
-    reader = Reader(n_features, np.dtype(dtype), zero_based, max_index, max_errors, threads)
+    data = read_lines(source, Reader(n_features, np.dtype(dtype), zero_based, max_index, max_errors, threads))
+    return replace(data, X=data.X.matrix())
+
+
+def read_lines(source: Source, reader: Reader) -> Data:
+    """Read a data file as `read_data` does; ``X`` are its `Lines`."""
     with open_source(source) as (file, name):
         return reader.read(file, name, Budget(name))
 
@@ -327,7 +330,8 @@ def read_rows(file: BinaryIO, budget: Budget, most_rows: int) -> Data:
     TooManyRowsError
         There are more than ``most_rows``; the rest is not read.
     """
-    return Reader(zero_based=True).read(file, "", budget, most_rows)
+    data = Reader(zero_based=True).read(file, "", budget, most_rows)
+    return replace(data, X=data.X.matrix())
 
 
 @dataclass(frozen=True)
@@ -359,7 +363,7 @@ class Reader:
         _limit(self.n_features, self.zero_based, self.max_index)
 
     def read(self, file: BinaryIO, name: str, budget: Budget, most_rows: int | None = None) -> Data:
-        """Read a stream; ``name`` is what errors call it."""
+        """Read a stream as `Lines`; ``name`` is what errors call it."""
         parts, n_rows = [], 0
         for piece in self.sound_pieces(file, name, budget):
             parts.append(piece)

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from hinge.arrays import sparse
 from hinge.data.pages import windows, write
 from hinge.io.budget import Budget
 from hinge.io.svmlight.read import Data, Reader
@@ -49,7 +49,7 @@ def spool_data(source: Source, folder: Path, *, threads: int | None = None) -> D
             write(columns, piece.columns, _WHAT)
     indptr = np.cumsum(np.concatenate(lengths))
     shape = len(indptr) - 1, width
-    X = sp.csr_matrix(
+    X = sparse().csr_matrix(
         (_mapped(paths[0], np.float64), _mapped(paths[1], np.int32), indptr), shape=shape, copy=False
     )
     X.has_canonical_format = True  # indices ascend strictly along every line

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from hinge.arrays import is_sparse, sparse
 from hinge.io.atomic import atomic_write
 
 # Values made into text at once.
@@ -69,9 +69,9 @@ def write_data(
             file.write(lines)
 
 
-def _as_csr(X: Any) -> sp.csr_matrix:
+def _as_csr(X: Any) -> Any:
     """Return the samples as CSR with ascending indices, one entry per place, numbers all finite."""
-    matrix = sp.csr_matrix(X if sp.issparse(X) else np.atleast_2d(np.asarray(X)))
+    matrix = sparse().csr_matrix(X if is_sparse(X) else np.atleast_2d(np.asarray(X)))
     if matrix.dtype.kind not in "biuf":
         raise ValueError(f"X must hold real numbers, got {matrix.dtype}")
     if matrix.dtype.itemsize > 8:
@@ -119,9 +119,7 @@ class _Encoded:
         self._stream.write(data.decode("ascii"))
 
 
-def _lines(
-    X: sp.csr_matrix, y: NDArray[Any], qid: NDArray[Any] | None, first: int, digits: int | None
-) -> Iterator[bytes]:
+def _lines(X: Any, y: NDArray[Any], qid: NDArray[Any] | None, first: int, digits: int | None) -> Iterator[bytes]:
     """Make the text of as many rows as hold about `_BATCH` values, time after time."""
     start = 0
     while start < len(y):
