@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,10 @@ from hinge.lab.experiments.cells import Outcome
 _CONFIDENCE = 0.95
 
 NOTHING = "–"
+
+VERDICTS = ("Confirmed", "Not confirmed", "Undecided")
+
+_PAGES, _LONGEST = "report-", 60  # how the names of pages begin, and characters of the rest
 
 _NOT_RUN = {"pending": "not run", "unbudgeted": "not run within the budget"}
 _FEWEST_SIZES = 4  # an exponent of fewer says little, and nothing of its own error
@@ -70,28 +75,46 @@ class Section:
         """Add a picture that lies beside the report."""
         self.parts.append(f"![{caption}]({name})")
 
-    def markdown(self, level: int = 2) -> str:
-        """Return the section in Markdown."""
-        return "\n\n".join([f"{'#' * level} {self.title}", *self.parts])
+    @property
+    def page(self) -> str:
+        """Name of its file."""
+        words = re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
+        return f"{_PAGES}{words[:_LONGEST].rstrip('-')}.md"
+
+    def markdown(self) -> str:
+        """Return the section in Markdown, a page of its own."""
+        return "\n\n".join([f"# {self.title}", *self.parts]) + "\n"
+
+    def verdicts(self) -> dict[str, int]:
+        """Return how often each verdict stands on the page."""
+        text = "\n".join(self.parts)
+        return {word: len(re.findall(rf"\*\*{word}", text)) for word in VERDICTS}
 
 
-def write(path: Path, title: str, opening: Iterable[str], sections: Iterable[Section]) -> None:
-    """Write a report as one Markdown file.
+def write(path: Path, title: str, opening: Iterable[str], sections: Sequence[Section]) -> None:
+    """Write a report: a page with its circumstances and all verdicts counted, and a page for each section.
 
     Parameters
     ----------
     path : Path
-        Where to.
+        Where to; the pages lie beside it, and those of an earlier report are removed.
     title : str
         Its heading.
     opening : iterable of str
-        Paragraphs before the first section.
-    sections : iterable of Section
-        The rest.
+        Paragraphs before the list of pages.
+    sections : sequence of Section
+        The pages.
     """
-    parts = [f"# {title}", *opening, *(section.markdown() for section in sections)]
+    for old in path.parent.glob(f"{_PAGES}*.md"):
+        old.unlink()
+    table = Table(("page", *(word.lower() for word in VERDICTS)))
+    for section in sections:
+        found = section.verdicts().values()
+        table.rows.append([f"[{section.title}]({section.page})", *(str(number or NOTHING) for number in found)])
+        with atomic_write(path.parent / section.page) as file:
+            file.write(section.markdown())
     with atomic_write(path) as file:
-        file.write("\n\n".join(parts) + "\n")
+        file.write("\n\n".join([f"# {title}", *opening, table.markdown()]) + "\n")
 
 
 def circumstances(outcomes: Iterable[Outcome]) -> list[str]:

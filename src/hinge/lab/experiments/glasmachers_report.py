@@ -103,14 +103,12 @@ def _fastest(scale: Scale, outcomes: Outcomes) -> Section:
     section = Section("Glasmachers & Igel: is HMG the fastest?")
     section.say(
         "*The paper:* HMG takes the least time where the cache holds a small part of the kernel matrix; on "
-        "Spambase, of "
-        "which it holds half, LIBSVM 2.8 does. Like for like here: the same kernel values, the paper's share of "
-        "the "
-        "matrix as cache, one thread, the same order of the samples in each trial. Confirmed means that HMG is "
-        "ahead of "
-        f"both other rules, not confirmed that one of them is ahead of HMG, each by a test with p ≤ {LEVEL:g}. "
-        "Kernel values stand beside the times, because a step whose row is missing leaves compiled code and comes "
-        "back: where rows are short that takes a good part of their own time, on whichever side there are more."
+        "Spambase, of which it holds half, LIBSVM 2.8 does. Like for like here: the same kernel values, the "
+        "paper's share of the matrix as cache, one thread, the same order of the samples in each trial. "
+        "Confirmed means that HMG is ahead of both other rules, not confirmed that one of them is ahead of "
+        f"HMG, each by a test with p ≤ {LEVEL:g}. Kernel values stand beside the times, because a step whose "
+        "row is missing leaves compiled code and comes back: where rows are short that takes a good part of "
+        "their own time, on whichever side there are more."
     )
     table = Table(("set", "HMG ÷ LIBSVM 2.71, time", "HMG ÷ LIBSVM 2.8, time", "HMG is the fastest",
                    "HMG ÷ LIBSVM 2.71, kernel values", "HMG ÷ LIBSVM 2.8, kernel values",
@@ -269,8 +267,7 @@ def _table_5(scale: Scale, outcomes: Outcomes, folder: Path) -> Section:
         _say_order(verdicts, f"{where} at {cache:g} MB", "time", order(paper, runs, cpu_seconds, NAMES))
     section.say(
         f"On {where}; the cache is named by the paper's megabytes and has the same share of the kernel matrix "
-        "here. "
-        f"Every run computes the rows that its steps ask for and no others. {_TRIALS}"
+        f"here. Every run computes the rows that its steps ask for and no others. {_TRIALS}"
     )
     section.show(table)
     _catches_up(section, scale, outcomes)

@@ -56,24 +56,19 @@ def _objective(section: Section, scale: Scale, outcomes: Outcomes) -> None:
         return
     section.say(
         f"All of MNIST, solved to a violation of {ROUNDED.tol:g}, has {-run.objective:,.3f} with kernel values "
-        "in double "
-        "precision. LIBSVM keeps its rows in single precision. With the kernel values rounded to it, and "
-        "nothing else "
-        f"changed, the same machine has {-run.rounded:,.3f}: rounding accounts for "
-        f"{run.objective - run.rounded:+,.3f}, "
-        f"and the paper's values are {min(paper) + run.rounded:+,.3f} to {max(paper) + run.rounded:+,.3f} from "
-        "there."
+        "in double precision. LIBSVM keeps its rows in single precision. With the kernel values rounded to "
+        f"it, and nothing else changed, the same machine has {-run.rounded:,.3f}: rounding accounts for "
+        f"{run.objective - run.rounded:+,.3f}, and the paper's values are {min(paper) + run.rounded:+,.3f} to "
+        f"{max(paper) + run.rounded:+,.3f} from there."
     )
 
 
 def _endings(section: Section, scale: Scale, outcomes: Outcomes) -> None:
     """HMG's iterations, and one row against two."""
     section.say(
-        "**HMG's iterations, and one row against two.** The same trials with those parts of the method changed, "
-        "one at "
-        "a time, that the paper leaves open or has otherwise: how a run ends, what steps in, shrinking. "
-        "“Missed” is by "
-        "how much the objective ended below that of two rows, relative to it."
+        "**HMG's iterations, and one row against two.** The same trials with those parts of the method "
+        "changed, one at a time, that the paper leaves open or has otherwise: how a run ends, what steps in, "
+        "shrinking. “Missed” is by how much the objective ended below that of two rows, relative to it."
     )
     for problem in (SPAMBASE, CONNECT4):
         runs = {name: _ended(problem, name, scale, outcomes) for name in _HOW}
@@ -125,13 +120,10 @@ def _say_what_is_explained(section: Section, problem: Problem, runs: dict[str, l
     then = {rule: problem.shrinking[rule][2] for rule in (HMG, SECOND)}
     section.say(
         f"**{word_of(found.first_is_less)}:** with the published test HMG ends after fewer iterations on "
-        f"{problem.name} "
-        f"({found}). The paper's HMG takes {paper:.2f} times the iterations of LIBSVM 2.8 there without "
-        "shrinking, ours "
-        f"{ours:.2f} times and with the published test {theirs:.2f} times: of the factor {ours / paper:.2f} "
-        "between us "
-        f"the end of a run accounts for {ours / theirs:.2f}, and {theirs / paper:.2f} is left. Its objective "
-        "then misses "
+        f"{problem.name} ({found}). The paper's HMG takes {paper:.2f} times the iterations of LIBSVM 2.8 there "
+        f"without shrinking, ours {ours:.2f} times and with the published test {theirs:.2f} times: of the "
+        f"factor {ours / paper:.2f} between us the end of a run accounts for {ours / theirs:.2f}, and "
+        f"{theirs / paper:.2f} is left. Its objective then misses "
         f"{_missed(runs[_PUBLISHED], runs[TWO_ROWS]):.1e}, the paper's HMG misses "
         f"{(then[SECOND] - then[HMG]) / then[SECOND]:.1e} of LIBSVM 2.8's."
     )
@@ -146,16 +138,14 @@ def _say_rows(section: Section, problem: Problem, runs: dict[str, list[Outcome]]
     then = abs(paper - ROWS[problem.name][ONE_ROW][2]) / paper
     text = (
         f"**{word_of(plain.first_is_less)}:** two rows take fewer iterations than one on {problem.name} "
-        f"({plain}), and "
-        f"with shrinking ({shrunk}: {word_of(shrunk.first_is_less).lower()}). "
-        f"**{word_of(_opposite(own.first_is_less))}:** "
-        f"shrinking makes one row take more iterations, which is the paper's explanation ({own})."
+        f"({plain}), and with shrinking ({shrunk}: {word_of(shrunk.first_is_less).lower()}). "
+        f"**{word_of(_opposite(own.first_is_less))}:** shrinking makes one row take more iterations, which is "
+        f"the paper's explanation ({own})."
     )
     if here > _FAR * then:
         text += (
             f" Under the published test one row ends {here:.1e} from the optimum, the paper's ended {then:.1e} "
-            "from it: "
-            "the variant that was measured there cannot have been the one that the text describes."
+            "from it: the variant that was measured there cannot have been the one that the text describes."
         )
     section.say(text)
 

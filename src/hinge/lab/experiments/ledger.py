@@ -28,7 +28,7 @@ NAME = "cells.jsonl"
 _PACKAGES = ("numpy", "scipy", "numba")
 
 #: What is not kept, because another call may find it otherwise.
-_PASSING = ("missing", "pending", "unbudgeted", "skipped")
+_PASSING = ("pending", "unbudgeted", "skipped")
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def run_cells(
         elif outcome is None and interrupted:
             outcome = Outcome("pending", cell.limit)
         elif outcome is None and left <= 0:
-            outcome = Outcome("unbudgeted", cell.limit)
+            outcome = known[cell.name] if cell.name in known else Outcome("unbudgeted", cell.limit)
         elif outcome is None:
             try:
                 outcome = _within(cell, left)
@@ -134,8 +134,10 @@ def _within(cell: Cell, left: float) -> Outcome:
 
 
 def _usable(outcome: Outcome | None, cell: Cell) -> Outcome | None:
-    """An outcome that an earlier run left, unless that ended by a limit lower than today's."""
-    return None if outcome is None or (outcome.ran_out and outcome.limit < cell.limit) else outcome
+    """An outcome that an earlier run left, unless the data may be there today, or the limit is higher."""
+    if outcome is None or outcome.status == "missing" or (outcome.ran_out and outcome.limit < cell.limit):
+        return None
+    return outcome
 
 
 def _keep(cell: Cell, outcome: Outcome, folder: Path) -> None:

@@ -99,10 +99,9 @@ def _series_section(series: Series, scale: Scale, outcomes: Outcomes) -> Section
     section.say(_how_far_from_platts(series, scale, outcomes))
     if _is_adult(series) and scale.orders > 1:
         section.say(
-            f"The tolerance leaves these numbers open. The same sets with their samples in {scale.orders} orders, "
-            "by Platt's SMO: from the least to the most support vectors; whether his number is within the "
-            "interval in which "
-            "95 % of such runs would be; and how far the objectives are apart:"
+            f"The tolerance leaves these numbers open. The same sets with their samples in {scale.orders} "
+            "orders, by Platt's SMO: from the least to the most support vectors; whether his number is within "
+            "the interval in which 95 % of such runs would be; and how far the objectives are apart:"
         )
         section.show(_orders_table(series, scale, outcomes))
     if series.dense:
@@ -195,10 +194,8 @@ def _who_is_faster(scale: Scale, outcomes: Outcomes) -> Section:
     section.show(table)
     section.say(
         "Confirmed where the whole interval (Clopper and Pearson) is above a half, not confirmed where it is "
-        "below. "
-        "Both are compiled here, but chunking spends its time in matrix products, which today's processors are "
-        "good "
-        "at, and Platt's SMO in many short steps."
+        "below. Both are compiled here, but chunking spends its time in matrix products, which today's "
+        "processors are good at, and Platt's SMO in many short steps."
     )
     return section
 
@@ -278,9 +275,9 @@ def _exponents(scale: Scale, outcomes: Outcomes, folder: Path) -> Section:
     section = Section("Platt: exponents of N")
     section.say(
         "Processor time taken as proportional to a power of the number of samples: a line fitted to the "
-        "logarithms, with its 95 % confidence interval and, in brackets, the number of sets that came to their "
-        "end. Sets "
-        "that met the limit are left out, so that ours speak for smaller sets than Platt's where there were any."
+        "logarithms, with its 95 % confidence interval and, in brackets, the number of sets that came to "
+        "their end. Sets that met the limit are left out, so that ours speak for smaller sets than Platt's "
+        "where there were any."
     )
     header = (
         "experiment", "SMO, paper says", "SMO, fit to the paper's table", "Platt's SMO, here",
@@ -308,8 +305,8 @@ def _exponents(scale: Scale, outcomes: Outcomes, folder: Path) -> Section:
     section.show(table)
     section.say(
         "An exponent of the paper is confirmed where ours has an interval that contains it and is at most ± "
-        f"{_WIDEST:g} "
-        "wide, not confirmed where the interval does not contain it. Fewer than four sets give none."
+        f"{_WIDEST:g} wide, not confirmed where the interval does not contain it. Fewer than four sets give "
+        "none."
     )
     section.show(agreement)
     figures.draw_exponents(points, folder / "exponents.png")

@@ -87,42 +87,35 @@ def _opening(scale: Scale, outcomes: Outcomes) -> list[str]:
     ]
     parts = [
         *report.circumstances(runs),
-        f"Scale: {scale.name}. {len(outcomes)} runs, one thread each. Tolerance: a violation of "
-        f"{TOLERANCE:g}, where a table does not name another; in Platt's experiments his own, 0.001 to either "
-        f"side of the threshold, that is {platt.TOLERANCE:g}. Times are seconds of the "
-        "processor, and no compilation is in them. A run that met its limit is shown as “> limit”, and so are "
-        "larger "
-        f"ones of the same series, which were then not started: {limited} met their limit, {skipped} were not "
-        "started.",
-        "No run computes kernel rows ahead of the step that asks for them: the library does not do so any more, "
-        "so that "
-        "there is nothing to switch off, and no second series with it on.",
-        "Every verdict follows from the test or the interval beside it, and is written by the program: Wilcoxon's "
-        f"signed-rank test over the trials, two-sided, at p ≤ {LEVEL:g} and not corrected for the number of "
-        "tests, or a "
-        "95 % interval. Glasmachers & Igel use the rank-sum test of the same name; trials are paired here, "
-        "because "
-        "each has the same order of samples for every method.",
+        f"Scale: {scale.name}, with a budget of {scale.budget / 60:g} minutes of processor time for a call. "
+        f"{len(outcomes)} runs, one thread each. Tolerance: a violation of {TOLERANCE:g}, "
+        "where a table does not name another; in Platt's experiments his own, 0.001 to either side of the "
+        f"threshold, that is {platt.TOLERANCE:g}. Times are seconds of the processor, and no compilation is in "
+        "them. A run that met its limit is shown as “> limit”, and so are larger ones of the same series, "
+        f"which were then not started: {limited} met their limit, {skipped} were not started.",
+        "No run computes kernel rows ahead of the step that asks for them: the library does not do so any "
+        "more, so that there is nothing to switch off, and no second series with it on.",
+        "Every verdict follows from the test or the interval beside it, and is written by the program: "
+        f"Wilcoxon's signed-rank test over the trials, two-sided, at p ≤ {LEVEL:g} and not corrected for the "
+        "number of tests, or a 95 % interval. Glasmachers & Igel use the rank-sum test of the same name; "
+        "trials are paired here, because each has the same order of samples for every method.",
         f"Every run is a line of {NAME} with its settings, seed (`trial`), outcome, date, computer, versions, "
-        "commit, "
-        "and the command that repeats it.",
+        "commit, and the command that repeats it.",
     ]
     unbudgeted = sum(run.status == "unbudgeted" for run in runs)
     if unbudgeted:
         parts.append(
-            f"The budget, {scale.budget / 60:.0f} minutes of processor time for a call, did not suffice for "
-            f"{unbudgeted} "
-            "runs. They are shown as “not run within the budget”; the same command goes on with them."
+            f"The budget did not suffice for {unbudgeted} runs. They are shown as “not run within the budget”; "
+            "the same command goes on with them."
         )
     pending = sum(run.status == "pending" for run in runs)
     if pending:
         parts.append(f"This report is not complete: {pending} runs are still to be made, and shown as “not run”.")
     if checked:
         parts.append(
-            f"Of the runs that came to their end {len(checked)} were checked: the violation computed again from "
-            f"the solution alone, in double precision, is {min(checked):.2f} to {max(checked):.2f} times the "
-            "tolerance, "
-            f"{np.median(checked):.2f} in the median."
+            f"Of the runs that came to their end {len(checked)} were checked: the violation computed again "
+            f"from the solution alone, in double precision, is {min(checked):.2f} to {max(checked):.2f} times "
+            f"the tolerance, {np.median(checked):.2f} in the median."
         )
     loads = [run.load for run in runs if run.load is not None]
     unknown = sum(run.load is None and run.n > 0 for run in runs)

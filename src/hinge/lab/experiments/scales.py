@@ -29,12 +29,12 @@ class Scale:
         Rows of Spambase in the tables of Glasmachers & Igel.
     connect4, large_trials : int
         Rows of connect-4 in their table 2, and trials there.
-    variants : int
-        Rows of connect-4 in all their tables, 2 included.
+    variants, variant_trials : int
+        Rows of connect-4 in all their tables, 2 included, and trials there.
     mnist, mnist_trials : int
         Rows of MNIST, and trials there.
     trials : int
-        Runs from different starts on all other sets.
+        Trials on Spambase, from different starts.
     whole, whole_trials : int
         Rows for the search over all cached rows (table 7), whose steps cost the square of it; trials.
     light_trials : int
@@ -68,6 +68,7 @@ class Scale:
     connect4: int
     large_trials: int
     variants: int
+    variant_trials: int
     mnist: int
     mnist_trials: int
     trials: int
@@ -96,8 +97,9 @@ FULL = Scale(
     noise=(500, 1000, 2000, 5000, 10000),
     spambase=4601,
     connect4=30555,
-    large_trials=10,
-    variants=5000,
+    large_trials=6,
+    variants=7639,
+    variant_trials=8,
     mnist=2000,
     mnist_trials=6,
     trials=10,
@@ -128,6 +130,7 @@ QUICK = Scale(
     connect4=2000,
     large_trials=1,
     variants=1000,
+    variant_trials=6,
     mnist=1000,
     mnist_trials=1,
     trials=6,
@@ -158,6 +161,7 @@ TINY = Scale(
     connect4=400,
     large_trials=1,
     variants=300,
+    variant_trials=2,
     mnist=200,
     mnist_trials=1,
     trials=2,

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import stats
 
 from hinge.lab.experiments.cells import Outcome
+from hinge.lab.report import VERDICTS
 
 #: A test whose p is above this decides nothing.
 LEVEL = 0.05
@@ -19,7 +20,7 @@ FEWEST_PAIRS = 6
 
 Figure = Callable[[Outcome], float]
 
-CONFIRMED, REFUTED, UNDECIDED = "Confirmed", "Not confirmed", "Undecided"
+CONFIRMED, REFUTED, UNDECIDED = VERDICTS
 
 
 def iterations(run: Outcome) -> float:
