@@ -319,7 +319,7 @@ def test_platt_on_tiny_sets(tmp_path):
     text = _reproduced("platt", tmp_path)
     assert text.count(".png)") == 2
     # the paper beside us, where the sizes are the same: a1a with an RBF kernel has 106 + 585 support vectors
-    section = text.split("Adult, RBF kernel, C = 1 (section 3.1)")[1]
+    section = text.split("# Platt: Adult, RBF kernel, C = 1 (section 3.1)")[1]
     row = next(line for line in section.splitlines() if "| 106 |" in line)
     free, bounded = (int(row.split("|")[k]) for k in (4, 7))
     assert (free, bounded) == (pytest.approx(106, abs=2), pytest.approx(585, rel=0.02))
