@@ -57,10 +57,15 @@ def test_killed_workers_cost_their_shards_only(client, answer, local, everybody)
 
 
 def test_a_worker_that_joins_takes_part(client, answer, impatient):
+    def hosts():
+        return {key for keys in client.has_what().values() for key in keys if "-host-" in key}
+
     def join(progress):
         if progress.outer_steps == 1 and len(client.nthreads()) == 2:
             client.cluster.scale(3)
             client.wait_for_workers(3, timeout=60)
+        if progress.outer_steps == 3:  # it has been invited meanwhile; nobody but this test waits for it
+            until(lambda: len(hosts()) == 3, 60)
 
     try:
         machine = DaskSVC(**PARAMETERS, client=client, callback=join).fit(X, Y)
@@ -222,3 +227,29 @@ def test_nothing_is_left_on_the_cluster(client):
     DaskSVC(client=client).fit(*collections())
     until(lambda: not any(client.run(lambda: len(hosts._shards)).values()))
     until(lambda: not any("hinge" in key for keys in client.has_what().values() for key in keys))
+
+
+def test_nobody_waits_for_a_worker_that_takes_long_to_begin(client, answer, impatient, monkeypatch):
+    """A worker that joins and stands still: the fit goes on with the others, and ends."""
+    begun = []
+
+    def join(progress):
+        if progress.outer_steps >= 1 and not begun:
+            known = set(client.run(os.getpid).values())
+            client.cluster.scale(3)
+            client.wait_for_workers(3, timeout=60)
+            (pid,) = set(client.run(os.getpid).values()) - known
+            begun.append(pid)
+            os.kill(pid, signal.SIGSTOP)
+
+    machine = DaskSVC(**PARAMETERS, client=client, callback=join)
+    fit = in_background(lambda: machine.fit(X, Y))
+    try:
+        fit()
+        assert is_the_same(machine, answer)
+        assert machine.report_.cluster.workers == 2
+    finally:
+        for pid in begun:
+            os.kill(pid, signal.SIGCONT)
+        client.cluster.scale(2)
+        until(lambda: len(client.nthreads()) == 2)

@@ -101,6 +101,7 @@ class Cluster:
         self.client = client
         self.token = f"hinge-{secrets.token_hex(8)}"
         self._hosts: dict[str, Any] = {}
+        self._coming: dict[str, Any] = {}
         self._direct: dict[str, bool] = {}
         self._in_turn = asyncio.Lock()
         self._told: concurrent.futures.Future[None] | None = None
@@ -124,25 +125,36 @@ class Cluster:
         futures = [self.place(function, worker=address, is_strict=True) for address in addresses]
         return dict(zip(addresses, self.wait_for(futures, cancelled, addresses), strict=True))
 
+    def invite(self, kind: type[Any], addresses: Sequence[str]) -> None:
+        """Have an actor of a class started on each of these workers, and do not wait for that."""
+        for address in addresses:
+            if address not in self._coming:
+                self._coming[address] = self.client.submit(
+                    kind, self.token, key=f"{self.token}-host-{secrets.token_hex(4)}", workers=[address],
+                    allow_other_workers=False, actor=True, pure=False,
+                )  # fmt: skip
+
     def start_hosts(self, kind: type[Any], addresses: Sequence[str], cancelled: Callable[[], bool]) -> list[str]:
         """Start an actor of a class on each of these workers; return those where that went well."""
-        self._hosts.update({
-            address: self.client.submit(
-                kind, self.token, key=f"{self.token}-host-{secrets.token_hex(4)}", workers=[address],
-                allow_other_workers=False, actor=True, pure=False,
-            )
-            for address in addresses
-        })  # fmt: skip
-        outcomes = self.wait_for([self._hosts[address] for address in addresses], cancelled, addresses)
-        started = []
-        for address, outcome in zip(addresses, outcomes, strict=True):
-            if not isinstance(outcome, BaseException):
-                started.append(address)
+        self.invite(kind, addresses)
+        self.wait_for([self._coming[address] for address in addresses], cancelled, addresses)
+        return self.arrived()
+
+    def arrived(self) -> list[str]:
+        """Return the workers whose actors have been started since this was asked last."""
+        there, arrived = set(self.workers()) if self._coming else set(), []
+        for address, future in list(self._coming.items()):
+            if address not in there:
+                self.client.cancel([future])
+            elif not future.done():
                 continue
-            self.forget(address)
-            if not isinstance(outcome, WorkerLostError) and address in self.workers():
-                raise RuntimeError(f"worker {address} cannot hold shards: {outcome}") from outcome
-        return started
+            elif future.status == "error":
+                raise RuntimeError(f"worker {address} cannot hold shards: {future.exception()}")
+            elif future.status == "finished":
+                self._hosts[address] = future
+                arrived.append(address)
+            self._coming.pop(address, None)
+        return arrived
 
     @property
     def hosts(self) -> list[str]:
@@ -152,6 +164,7 @@ class Cluster:
     def forget(self, address: str) -> None:
         """Expect nothing of a worker any more."""
         self._hosts.pop(address, None)
+        self._coming.pop(address, None)
 
     def tell(self, event: str, **figures: Any) -> None:
         """Tell everybody who has subscribed to our topic; whether the scheduler hears it is not waited for."""
@@ -305,5 +318,6 @@ class Cluster:
         if self._told is not None:
             concurrent.futures.wait([self._told], _LAST_WORDS)
         with suppress(Exception):
-            self.client.cancel(list(self._hosts.values()))
+            self.client.cancel([*self._hosts.values(), *self._coming.values()])
         self._hosts.clear()
+        self._coming.clear()

@@ -248,13 +248,16 @@ class DaskShards:
         return rows()
 
     def _await_hosts(self, cancelled: Callable[[], bool]) -> list[str]:
-        """Return the workers that are there, hosts on all of them; wait for one where there is none."""
+        """Return the workers that have hosts; where none has, start some on all that are there, or wait for one.
+
+        Nobody waits for workers that have joined meanwhile: they may take long to begin (`_welcome`).
+        """
         while True:
             there = await_workers(self._cluster, self._patience, cancelled)
             for gone in set(self._cluster.hosts) - set(there):
                 self._lose(gone)
-            if fresh := [address for address in there if address not in self._cluster.hosts]:
-                self._cluster.start_hosts(Host, fresh, cancelled)
+            if not self._cluster.hosts:
+                self._cluster.start_hosts(Host, there, cancelled)
             if self._cluster.hosts:
                 return self._cluster.hosts
             if cancelled():
@@ -265,10 +268,8 @@ class DaskShards:
         with self._lock:
             self._looked_at = time.monotonic()
             fresh = set(self._cluster.workers()) - set(self._cluster.hosts)
-            fresh -= {home for home in self._homes if home is not None}
-            if not fresh:
-                return
-            for address in self._cluster.start_hosts(Host, sorted(fresh), cancelled):
+            self._cluster.invite(Host, sorted(fresh - {home for home in self._homes if home is not None}))
+            for address in self._cluster.arrived():
                 self._share_with(address, cancelled)
 
     def _share_with(self, address: str, cancelled: Callable[[], bool]) -> None:
