@@ -11,6 +11,7 @@ from rich.console import Console
 
 from benchmarks import (
     cases,
+    cluster,
     contenders,
     everyday,
     grid,
@@ -55,6 +56,11 @@ SECTIONS = {
         [HINGE],
     ),
     "torchkm": ("TorchKM's table 2: 50 values of C by ten folds on Gaussian clusters", torchkm.CASES, []),
+    "cluster": (
+        "one and two workers against local fits, what rounds cost, and larger clusters on paper",
+        cluster.CASES[:3],
+        [],
+    ),
     "grid": ("LIBSVM's 110-point grid by five folds, against GridSearchCV", grid.GRIDS, []),
     "inputs": ("the same data as float64, float32, dense and CSR", cases.INPUTS, HINGE_INPUTS),
     "predict": ("prediction: a9a.t, and the test images of ten-class MNIST", cases.PREDICT, PEERS),
@@ -150,6 +156,8 @@ def _run_cases(bench: Bench, section: str, names: Sequence[str], entrants: list[
                 small.measure(bench, name)
             elif section == "many":
                 many.measure(bench, name)
+            elif section == "cluster":
+                cluster.measure(bench, name)
             elif section == "torchkm":
                 torchkm.measure(bench, name)
             elif section == "everyday":
@@ -204,7 +212,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     if arguments.command == "remark":
         report.remark(arguments.out, arguments.section, arguments.case, arguments.text)
         return
-    known = {*CASES, *reader.FILES, *grid.GRIDS, *small.CASES, *many.CASES, *everyday.CASES, *torchkm.CASES}
+    known = {
+        *CASES,
+        *reader.FILES,
+        *grid.GRIDS,
+        *small.CASES,
+        *many.CASES,
+        *everyday.CASES,
+        *torchkm.CASES,
+        *cluster.CASES,
+    }
     unknown = set(arguments.cases or ()) - known
     if unknown:
         raise SystemExit(f"unknown cases: {', '.join(sorted(unknown))}; known are {', '.join(CASES)}")

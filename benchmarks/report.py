@@ -29,6 +29,7 @@ HEADINGS = {
     "inputs": "Type and storage of the input",
     "predict": "Prediction",
     "memory": "Memory",
+    "cluster": "On a cluster",
     "startup": "Start-up",
     "reader": "Reading LIBSVM text",
 }

@@ -11,7 +11,7 @@ from sklearn.svm import SVC, SVR
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks import everyday, history, many, report, verify
+from benchmarks import everyday, history, many, report, rounds, susy, verify
 from benchmarks.__main__ import main
 from benchmarks.cases import TOL
 from benchmarks.goals import Goal
@@ -278,3 +278,69 @@ def test_every_price_is_measured_where_it_is_paid(monkeypatch, capsys):
     assert found.keys() == listed.keys() - decisions
     for name in found.keys() - {"SECONDS_PER_SMALL_PROBLEM"}:  # a difference of two times
         assert 1e-3 < found[name] / listed[name] < 1e3, name
+
+
+def question(**figures):
+    return rounds.Question(
+        **{"thought": 0.5, "common": 10, "own": 4, "received": 6, "values": 100, "waited": 9.0} | figures
+    )
+
+
+def test_a_forecast_adds_up_what_questions_cost():
+    course = rounds.Course(1000, 5, 1, 1.0, [question(), question(values=0, thought=0.25)])
+    prices = rounds.Prices(question=0.01, worker=0.002, byte=0.001, value=0.1)
+    one, four = (rounds.replayed(course, prices, workers) for workers in (1, 4))
+    assert one.computing == pytest.approx(10.0)
+    assert four.computing == pytest.approx(2.5)
+    assert one.sending == pytest.approx(2 * 0.001 * 20)
+    assert four.sending == pytest.approx(2 * 0.001 * 50)
+    assert (one.asking, four.asking) == pytest.approx((2 * 0.012, 2 * 0.018))
+    assert one.thinking == four.thinking == pytest.approx(0.75)
+    assert four.seconds == pytest.approx(2.5 + 0.1 + 0.036 + 0.75)
+    slow = prices.on_network(0.1, 100.0)
+    assert (slow.question, slow.byte) == pytest.approx((0.11, 0.01))
+
+
+def test_a_course_grows_as_two_sizes_tell():
+    small = rounds.Course(1000, 5, 1, 1.0, [question(thought=0.2)] * 10)
+    large = rounds.Course(4000, 5, 1, 1.0, [question(thought=0.5)] * 20)
+    same = rounds.grown(small, large, 4000)
+    assert (same.repeats, same.values) == (1.0, large.values)
+    assert same.questions[0].thought == pytest.approx(0.5)
+    more = rounds.grown(small, large, 16000)
+    assert more.repeats == pytest.approx(2.0), "four times the samples had twice the questions"
+    assert more.values == 2 * 4 * large.values
+    assert more.questions[0].common == 10
+    assert more.questions[0].received == 24
+    assert more.questions[0].thought == pytest.approx(0.1 + 16 * 0.1)
+
+
+def test_data_like_susy_are_the_same_however_they_are_divided(monkeypatch):
+    monkeypatch.setattr(susy, "_CHUNK", 200)
+    X, y = susy.made(0, 700)
+    assert X.shape == (700, susy.WIDTH)
+    assert X.dtype == np.float32
+    assert np.isfinite(X).all()
+    assert 0.3 < (y > 0).mean() < 0.6
+    parts = [susy.made(start, stop) for start, stop in ((0, 400), (400, 700))]
+    assert np.array_equal(np.concatenate([part[0] for part in parts]), X)
+    pytest.importorskip("dask.array")
+    rows, labels = susy.collection(700)
+    assert rows.chunks[0] == (200, 200, 200, 100)
+    assert np.array_equal(rows.compute(scheduler="sync"), X)
+    assert np.array_equal(labels.compute(scheduler="sync"), y)
+
+
+def test_the_section_of_clusters_says_whether_forecasts_hold():
+    fit = {"kind": "cluster", "case": "c", "what": "fit", "data": "susy", "n": 10, "rounds": 3, "questions": 5,
+           "sent": 2e6, "received": 1e6}  # fmt: skip
+    runs = [
+        {**fit, "workers": 0, "seconds": 2.0},
+        {**fit, "workers": 1, "seconds": 4.0, "foretold": {"seconds": 4.4}},
+        {**fit, "workers": 2, "seconds": 3.0, "foretold": {"seconds": 3.3}},
+    ]
+    shown = RENDER["cluster"]("cluster", runs)
+    assert [row[3] for row in shown.tables[0].rows] == ["1.00", "2.00", "1.50"]
+    assert "are within 25%" in shown.notes[0]
+    runs[2]["foretold"]["seconds"] = 4.0
+    assert "susy, 10, 2 workers (+33%)" in RENDER["cluster"]("cluster", runs).notes[0]
