@@ -83,8 +83,8 @@ def _packed_dense(rows: Floats, always: bool) -> BitSamples | None:
     n, n_features = rows.shape
     if n_features == 0 or n == 0:
         return None
-    if not np.array_equal(rows[0] == 1, rows[0] != 0):  # of most other data the first row tells
-        return None
+    if rows[0, 0] not in (0, 1) or not np.array_equal(rows[0] == 1, rows[0] != 0):
+        return None  # the first row of most other data tells, often its first value
     n_words = -(-n_features // 64)
     padded = np.zeros((n, n_words * 8), np.uint8)
     n_ones = 0

@@ -48,6 +48,8 @@ def arrays_of(X: Any) -> tuple[Any, ...]:
 
 def is_mapped(X: Any) -> bool:
     """Whether the values of an array, or of a CSR matrix, live in a file."""
+    if type(X) is np.ndarray and X.base is None:
+        return False
     return any(mapping_of(array) is not None for array in arrays_of(X))
 
 
@@ -196,8 +198,10 @@ def reduced(X: Any, compute: Callable[[Any], Any], combine: Callable[[Any, Any],
     >>> float(reduced(np.array([[1.0], [3.0]]), np.max, max))
     3.0
     """
+    if not is_mapped(X):
+        return compute(X)
     result = None
     for part in windows(X):
-        found = compute(X[part] if part.stop < X.shape[0] or part.start else X)
+        found = compute(X[part])
         result = found if result is None else combine(result, found)
     return result

@@ -87,6 +87,9 @@ class KernelMachine(StandIn, KernelExchange, Certified, Trainable):
         "rule": [StrOptions(set(RULES))],
     }
 
+    # Whether there is nothing to fit without targets.
+    _needs_targets: ClassVar[bool] = True
+
     # The attribute that holds what turns decisions into probabilities.
     _calibration: ClassVar[str]
 
@@ -129,7 +132,7 @@ class KernelMachine(StandIn, KernelExchange, Certified, Trainable):
         return self._fit(X, y, sample_weight)
 
     def _training_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
-        is_supervised = y is not None or self.__sklearn_tags__().target_tags.required
+        is_supervised = y is not None or self._needs_targets
         if callable(self.kernel):  # nobody but the kernel knows what X may be
             if is_supervised and y is None:
                 raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but y is None.")

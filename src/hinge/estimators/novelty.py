@@ -36,6 +36,7 @@ class NoveltyDetector(OutlierMixin, CertifiedLabels, KernelMachine):  # type: ig
         "stop": [StrOptions({"tolerance", "labels"}), "array-like", "sparse matrix"],
     }
 
+    _needs_targets: ClassVar[bool] = False
     _calibration: ClassVar[str] = "density_marks_"
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

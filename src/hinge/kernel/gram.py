@@ -32,6 +32,9 @@ from hinge.runtime.threads import Team, blas_on_one_thread, lazy
 
 Precision = Literal["auto", "single", "double"]
 
+# Of values that are there.
+_GIVEN = Kernel("precomputed")
+
 
 class Gram:
     """Kernel values between the samples of one data set.
@@ -392,7 +395,7 @@ class Gram:
 
     def _with_values(self, matrix: Floats, index: Index, team: Team | None = None) -> Gram:
         samples = GivenGram(matrix, storage=self.storage)
-        source = Source(samples, Kernel("precomputed"), "value", self.diagonal[index])
+        source = Source(samples, _GIVEN, "value", self.diagonal[index])
         return self._derive(source, matrix.dtype, origin=self._origin_of(index), team=team)
 
     def _origin_of(self, index: Index) -> tuple[Gram, Index] | None:

@@ -7,6 +7,7 @@ Threads hear of it because they run in a copy of the context of whoever started 
 
 from __future__ import annotations
 
+import _signal  # what `signal` wraps: looking for members of its enumerations takes longer than many a prediction
 import contextvars
 import signal
 import threading
@@ -117,12 +118,12 @@ class catching:  # noqa: N801 - used like a function
         outer = _current.get()
         if outer.is_heard or threading.current_thread() is not threading.main_thread():
             return self
-        old = signal.getsignal(signal.SIGINT)
+        old = _signal.getsignal(signal.SIGINT)
         if not callable(old):  # Ctrl-C is ignored, ends the process, or belongs to somebody else
             return self
         self._interrupt, self._outer, self._old = Interrupt(outer), outer, old
         self._interrupt.is_heard = True
-        signal.signal(signal.SIGINT, self._handle)
+        _signal.signal(signal.SIGINT, self._handle)
         _current.set(self._interrupt)
         return self
 
@@ -139,7 +140,7 @@ class catching:  # noqa: N801 - used like a function
         if self._interrupt is None:
             return
         _current.set(self._outer)
-        signal.signal(signal.SIGINT, self._old)
+        _signal.signal(signal.SIGINT, self._old)
         is_pressed = self._interrupt.pressed_at < _NEVER
         if is_pressed and (isinstance(error, Cancelled) or (error is None and not self.is_answered)):
             raise KeyboardInterrupt from None

@@ -218,8 +218,16 @@ class Team:
         if n_blocks > 1:
             n_even = -(-n_blocks // EVEN) * EVEN
             block = min(block, -(-length // (n_even * CACHE_LINE)) * CACHE_LINE)
+        is_cancelled = cancelled or self.cancelled
+        n_helpers = min(self.size, -(-length // block)) - 1 if seconds > _WORTH_A_HELPER else 0
+        if n_helpers <= 0:
+            for start in range(0, length, block):
+                if is_cancelled():
+                    raise Cancelled
+                work(start, min(start + block, length))
+            return
         starts: Iterator[int] = iter(range(0, length, block))
-        lock, is_cancelled = threading.Lock(), cancelled or self.cancelled
+        lock = threading.Lock()
 
         def run() -> None:
             nonlocal starts
@@ -237,10 +245,6 @@ class Team:
                     starts = iter(())
                 raise
 
-        n_helpers = min(self.size, -(-length // block)) - 1 if seconds > _WORTH_A_HELPER else 0
-        if n_helpers <= 0:
-            run()
-            return
         helpers: list[Future[None]] = []
         try:
             with together():

@@ -75,7 +75,8 @@ class Parts:
     def solve(self, chosen: Index, matrices: Floats, bars: Bars, tol: float) -> None:
         """Solve the problems ``chosen``, on this thread; ``matrices`` are in C order, one below the other."""
         begun = clock.now()
-        solve_parts(matrices, bars, chosen, self.layout, tol, self.is_certified)
+        largest = int(self.sizes[chosen].max())
+        solve_parts(matrices, bars, chosen, largest, self.layout, tol, self.is_certified)
         self.seconds[chosen] = (clock.now() - begun) / len(chosen)
 
     def part(self, number: int) -> slice:

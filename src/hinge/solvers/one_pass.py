@@ -183,7 +183,7 @@ def solve_in_one_pass(
     begin, is_certified = beta.copy(), np.zeros(1, dtype=bool)
     layout = Layout.of(np.array([0, len(beta)]), np.empty(0, np.int64), problem, beta)
     bars = Bars(*gram.error_terms())
-    solve_parts(writable(gram), bars, np.zeros(1, np.int64), layout, settings.tol, is_certified)
+    solve_parts(writable(gram), bars, np.zeros(1, np.int64), len(beta), layout, settings.tol, is_certified)
     residual, levels, figures = layout.point.residual, layout.account.levels[0], layout.account.figures[0]
     run.count(int(figures[ITERATIONS]), 0.0)
     if not is_certified[0]:
@@ -195,11 +195,16 @@ def solve_in_one_pass(
 
 
 def solve_parts(
-    kernel: Floats, bars: Bars, chosen: Index, layout: Layout, tol: float, is_certified: NDArray[np.bool_]
+    kernel: Floats,
+    bars: Bars,
+    chosen: Index,
+    largest: int,
+    layout: Layout,
+    tol: float,
+    is_certified: NDArray[np.bool_],
 ) -> None:
-    """Solve the problems ``chosen`` on the kernel matrix of all samples, on this thread."""
+    """Solve the problems ``chosen``, of so many variables at the most, on the kernel matrix of all samples."""
     n_groups, is_whole = layout.point.n_groups, not len(layout.samples)
-    largest = int((layout.offsets[chosen + 1] - layout.offsets[chosen]).max())
     space, memory = Space.of(largest, n_groups, tol), np.empty(0 if is_whole else largest * largest)
     _solve_parts(kernel, memory, chosen, layout, bars, space, is_certified)
 

@@ -259,20 +259,7 @@ def assemble(
     Model
         One row of coefficients per machine.
     """
-    number, samples, values = _coefficients(machines)
-    is_used = np.zeros(len(places), dtype=bool)
-    is_used[samples] = True
-    used = np.flatnonzero(is_used)
-    if order is not None:
-        used = used[np.argsort(order[used], kind="stable")]
-    column = np.empty(len(places), np.int64)
-    column[used] = np.arange(len(used))
-    shape = len(machines), len(used)
-    if len(machines) * len(used) <= _MOST_DENSE:
-        coefficients: Any = np.zeros(shape)
-        coefficients[number, column[samples]] = values
-    else:
-        coefficients = sparse().csr_array((values, (number, column[samples])), shape=shape)
+    used, coefficients = _table(*_coefficients(machines), len(machines), len(places), order)
     vectors = np.empty((len(used), 0)) if kernel.is_precomputed else rows_of(X, used, room)
     if isinstance(machines, Machines) and machines.has_batches:
         return Model(kernel, vectors, places[used], coefficients, machines.intercepts())
@@ -280,6 +267,30 @@ def assemble(
     return Model(
         kernel, vectors, places[used], coefficients, intercepts, machines[0].own if len(machines) else 0.0
     )
+
+
+def _table(
+    number: Index, samples: Index, values: Vector, n_machines: int, n: int, order: Index | None
+) -> tuple[Index, Any]:
+    """Return the support vectors, in their order, and the coefficients, a row for each machine."""
+    if n_machines == 1 and (len(samples) < 2 or (samples[1:] > samples[:-1]).all()):  # they are sorted already
+        if order is None:
+            return samples, values.reshape(1, -1)
+        sequence = np.argsort(order[samples], kind="stable")
+        return samples[sequence], values[sequence].reshape(1, -1)
+    is_used = np.zeros(n, dtype=bool)
+    is_used[samples] = True
+    used = np.flatnonzero(is_used)
+    if order is not None:
+        used = used[np.argsort(order[used], kind="stable")]
+    column = np.empty(n, np.int64)
+    column[used] = np.arange(len(used))
+    shape = n_machines, len(used)
+    if n_machines * len(used) > _MOST_DENSE:
+        return used, sparse().csr_array((values, (number, column[samples])), shape=shape)
+    coefficients = np.zeros(shape)
+    coefficients[number, column[samples]] = values
+    return used, coefficients
 
 
 def coefficient_rows(machines: Sequence[Machine], n: int) -> Vector:

@@ -113,11 +113,11 @@ class Trainer:
         Cancelled
             Somebody asked to stop meanwhile. Where only the time is up values are left to be computed on demand.
         """
-        gram, sharing = self.gram, self.sharing
-        self.watch.expect(np.tile(sizes_of(tasks), n_runs))
+        gram, sharing, sizes = self.gram, self.sharing, sizes_of(tasks)
+        self.watch.expect(np.tile(sizes, n_runs))
         fits = 8 * gram.n**2 <= sharing.matrix_share * gram.cache_bytes and gram.n <= sharing.most_samples
         is_slow = not gram.is_cheap or gram.n <= self.settings.sizes.one_set
-        is_shared = n_runs * int(sizes_of(tasks).sum()) >= sharing.overlap * gram.n
+        is_shared = n_runs * int(sizes.sum()) >= sharing.overlap * gram.n
         if fits and is_slow and is_shared and gram.given_matrix is None:
             try:
                 self.gram = gram.stored()
