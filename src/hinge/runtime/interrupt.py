@@ -7,7 +7,8 @@ Threads hear of it because they run in a copy of the context of whoever started 
 
 from __future__ import annotations
 
-import _signal  # what `signal` wraps: looking for members of its enumerations takes longer than many a prediction
+# What `signal` wraps: to look for members of its enumerations takes longer than many a prediction.
+import _signal  # type: ignore[import-not-found]
 import contextvars
 import signal
 import threading

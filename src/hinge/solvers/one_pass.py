@@ -316,7 +316,10 @@ def _one_pass(kernel: Any, v: Any, sums: Any, point: Point, bars: Bars, space: S
             return False
         n_steps += outcome.steps
         aim = AIM * (1.0 + _largest(residual))
-        spent = _WORK_OF_STEP * n_steps * n_variables
+        # As long as the steps have taken, or a turn of them would; where there is none left, as long as it takes.
+        spent = _WORK_OF_STEP * (n_steps if n_steps > n_variables else n_variables) * n_variables
+        if outcome.steps == 0:
+            spent = np.inf
         n_rounds, work = settle(kernel, point, space.room, aim, _PATIENCE, spent)
         if work > spent:  # each is to have its share of the time
             burst += n_variables
@@ -325,13 +328,13 @@ def _one_pass(kernel: Any, v: Any, sums: Any, point: Point, bars: Bars, space: S
         _restore_sums(sums, diagonal, point)
         if not _find_residual(kernel, v, beta, residual, error):
             return False
-        _describe(v, point, bars, space, account)
+        describe(v, point, bars, space, account)
         violation, rounding = figures[VIOLATION], figures[ROUNDING]
         is_sharp = violation <= aim or (violation <= rounding and violation <= HIDDEN * aim)
         if is_sharp and violation <= tol and rounding <= NEGLIGIBLE * tol:
             return bool(np.isfinite(figures[OBJECTIVE]))
-        if n_steps >= _TURNS * n_variables or (turn > 1 and outcome.steps == 0):
-            break
+        if n_steps >= _TURNS * n_variables or (turn > 0 and n_rounds == 0) or (turn > 1 and outcome.steps == 0):
+            break  # too many are free, or nothing moves
     objective, doubt = _objective(v, beta, residual, error, n)
     if not objective + doubt <= first - doubt_of_first:  # rounding may hide that it is above its start
         figures[ROUNDING] = np.inf
@@ -392,7 +395,7 @@ def _restore_sums(sums: Any, diagonal: Any, point: Point) -> None:
 
 
 @borrowing
-def _describe(v: Any, point: Point, bars: Bars, space: Space, account: Account) -> None:
+def describe(v: Any, point: Point, bars: Bars, space: Space, account: Account) -> None:
     """Set the multipliers and figures of a point."""
     beta, residual, lo, hi, group, n_groups = point
     levels, figures = account

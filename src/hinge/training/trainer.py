@@ -16,14 +16,16 @@ from hinge.arrays import Vector
 from hinge.kernel.gram import Gram
 from hinge.kernel.rows import Counts
 from hinge.report import MESSAGES, Report, Solution, Status
+from hinge.runtime import clock
 from hinge.runtime.interrupt import Cancelled, catching, pressed, requested
 from hinge.runtime.threads import Team, blas_on_one_thread
 from hinge.settings import Progress, Settings
 from hinge.solvers import solve
 from hinge.solvers.active_set.polish import polish
 from hinge.solvers.exactness import is_within
+from hinge.solvers.growing import solve_growing
 from hinge.solvers.many import Parts
-from hinge.solvers.one_pass import Bars, fits_one_pass, suits_one_pass, writable
+from hinge.solvers.one_pass import Bars, is_for_one_pass, suits_one_pass, writable
 from hinge.solvers.recording import Recorder
 from hinge.trace import Tracing
 from hinge.training.machine import Absent, Machine, Machines, machine_of
@@ -161,15 +163,20 @@ class Trainer:
     def _train_together(
         self, tasks: Sequence[Task], machines: Machines, is_cancelled: Callable[[], bool]
     ) -> dict[int, Vector]:
-        """Train all small machines on one matrix in a compiled loop; return where those ended that it left."""
+        """Train all small machines in a compiled loop; return where those ended that it left."""
         gram, settings, starts = self.gram, self.settings, {}
         if not isinstance(tasks, Tasks) or tasks.make_together is None or len(tasks) == 1:
             return {}
-        if self.watch.has_listeners or not fits_one_pass(1, gram, settings):
+        if self.watch.has_listeners or not is_for_one_pass(1, settings):
             return {}
-        sizes, most = sizes_of(tasks), self.sharing.most_together
+        sizes, largest = sizes_of(tasks), min(settings.sizes.one_pass, settings.sizes.one_set)
+        is_whole = gram.matrix is not None
+        if not (gram.precision == "double" if is_whole else _is_for_growth(gram)):
+            return {}
+        if not is_whole:
+            largest = settings.sizes.one_set
         order = np.argsort(-sizes, kind="stable")
-        order = order[sizes[order] <= min(settings.sizes.one_pass, settings.sizes.one_set)]
+        order, most = order[sizes[order] <= largest], self.sharing.most_together
         for first in range(0, len(order), most):
             numbers = order[first : first + most]
             samples, problem = tasks.make_together(numbers)
@@ -177,7 +184,8 @@ class Trainer:
                 return {}
             parts = Parts.of(sizes[numbers], samples, problem, gram)
             try:
-                self._solve_parts(parts, is_cancelled)
+                solve_all = self._solve_parts if is_whole else self._solve_growing
+                solve_all(parts, is_cancelled)
             finally:
                 machines.add(parts, numbers)
             for place in np.flatnonzero(~parts.is_certified).tolist():
@@ -186,7 +194,7 @@ class Trainer:
         return starts
 
     def _solve_parts(self, parts: Parts, is_cancelled: Callable[[], bool]) -> None:
-        """Solve problems that are laid out together."""
+        """Solve problems that are laid out together, on the matrix of all samples."""
         kernel, bars, tol = writable(self.gram), Bars(*self.gram.error_terms()), self.settings.tol
         spent = np.cumsum(parts.guessed_seconds())
         chunks = np.split(np.arange(len(spent)), np.flatnonzero(np.diff(spent // self.sharing.chunk_seconds)) + 1)
@@ -196,6 +204,21 @@ class Trainer:
                 parts.solve(chunk, kernel, bars, tol)
 
         self.gram.team.share(len(chunks), 1, run, float(spent[-1]), is_cancelled)
+
+    def _solve_growing(self, parts: Parts, is_cancelled: Callable[[], bool]) -> None:
+        """Solve problems that are laid out together, each on a matrix of some of its samples."""
+        gram, bars, tol = self.gram, Bars(*self.gram.error_terms()), self.settings.tol
+        room = self.sharing.matrix_share * gram.cache_bytes / gram.team.size
+        most = min(self.settings.sizes.one_pass, int((room / 8) ** 0.5))
+
+        def run(start: int, stop: int) -> None:
+            for place in range(start, stop):
+                begun = clock.now()
+                solve_growing(parts, place, gram, bars, most, tol)
+                parts.seconds[place] = clock.now() - begun
+
+        with blas_on_one_thread():
+            gram.team.share(len(parts.sizes), 1, run, float(parts.guessed_seconds().sum()), is_cancelled)
 
     def _train_each(
         self,
@@ -297,6 +320,12 @@ class Trainer:
             settings = replace(settings, start=solution.beta, known=None)
         stalled = replace(solution.report, status=Status.STALLED, message=MESSAGES[Status.STALLED])
         return replace(solution, report=stalled)
+
+
+def _is_for_growth(gram: Gram) -> bool:
+    """Whether kernel values of some samples are to be had in double precision, at the price of computing them."""
+    samples = gram.source.samples
+    return not (gram.is_single_by_wish or samples.is_apart or samples.is_given or samples.runs_on_one_thread)
 
 
 def _with_last_point(solution: Solution, tracing: Tracing | None) -> Solution:
