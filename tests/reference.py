@@ -108,6 +108,12 @@ def duality_gap(beta, K, problem, multipliers):
     return float((rise + fall).sum())
 
 
+def comparable_pairs(y, query):
+    """All pairs (higher grade, lower grade) of samples of one query."""
+    y, query = np.asarray(y), np.asarray(query)
+    return np.argwhere((query[:, None] == query) & (y[:, None] > y))
+
+
 def assert_feasible(beta, problem):
     """The box holds exactly; each sum holds to 1e-12 of the total width of the box."""
     assert np.all((problem.lo <= beta) & (beta <= problem.hi))

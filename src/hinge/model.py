@@ -105,7 +105,7 @@ class Model:
     def decide(
         self, X: Any, threads: int | None = None, signs: bool = False, diagonal: Any = None
     ) -> NDArray[np.float64]:
-        """Return the decision value of every machine for every row of X, one column a machine.
+        """Return the decision value of every machine for every row of X, one column per machine.
 
         Parameters
         ----------
@@ -283,7 +283,7 @@ class Model:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def weights(self) -> Any:
-        """Return the weight vectors of a linear machine, one row a machine: CSR where the support vectors are."""
+        """Return the weight vectors of linear machines, one row per machine: CSR where the support vectors are."""
         if not self.kernel.is_linear:
             raise ValueError(f"only a linear machine has a weight vector; this kernel is {self.kernel.label}")
         return self._weights

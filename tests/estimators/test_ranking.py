@@ -10,8 +10,8 @@ from sklearn.metrics import ndcg_score, roc_auc_score
 from sklearn.model_selection import GroupKFold
 
 from hinge import SVC, RankSVM, certificate
-from hinge.dual.ranking import comparable_pairs
 from hinge.estimators import load_model, mean_ndcg, ordered_pairs, save_model
+from reference import comparable_pairs
 
 
 def sample(n=120, d=4, n_queries=12, seed=0):
@@ -205,7 +205,7 @@ def test_a_copy_from_a_file_ranks_and_proves_the_same():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"qid": [1, 2]}, "one value a sample: expected 120, got 2"),
+        ({"qid": [1, 2]}, "one value per sample: expected 120, got 2"),
         ({"qid": np.arange(120)}, "nothing to rank: no query has two samples of different grades"),
         ({"qid": np.full(120, np.nan)}, "qid contains NaN"),
         ({"y": np.ones(120)}, "nothing to rank"),

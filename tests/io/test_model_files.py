@@ -307,7 +307,7 @@ def test_a_kernel_that_the_format_does_not_know(kernel, X, y, tmp_path):
         (SVC(), "not fitted yet"),
         (object(), "not object"),
         ("callable", "no callable kernel"),
-        ("ovr", "one machine a pair"),
+        ("ovr", "one machine per pair"),
         ("names", "whole numbers"),
     ],
 )

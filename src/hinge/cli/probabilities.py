@@ -73,7 +73,7 @@ def _marks(plan: ModelPlan, run: Run) -> Vector | None:
 
 
 def class_probabilities(model: LibsvmModel, decisions: Vector) -> Vector:
-    """Return the probability of every class in the order of the model's labels, one row a sample."""
+    """Return the probability of every class in the order of the model's labels, one row per sample."""
     assert model.prob_a is not None
     assert model.prob_b is not None
     if model.n_classes == 1:

@@ -74,7 +74,7 @@ def packed(rows: Any, always: bool = False) -> BitSamples | None:
 
 
 def worth_packing(n_features: int, nonzeros_per_row: float) -> bool:
-    """Whether rows of 0 and 1 with so many ones are compared faster when they are packed."""
+    """Whether rows of 0 and 1 with this share of ones are compared faster when they are packed."""
     words = -(-n_features // 64)
     return words <= max(_ALWAYS_PACK_WORDS, nonzeros_per_row)
 

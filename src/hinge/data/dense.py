@@ -62,9 +62,6 @@ class DenseSamples(FeatureSamples):
         with np.errstate(over="ignore", invalid="ignore"):  # norms from there are not finite either
             return DenseSamples(self.rows, np.add.reduce(self.rows, axis=0, dtype=np.float64) / max(self.n, 1))
 
-    def as_given(self) -> DenseSamples:
-        return self if self.center is None else DenseSamples(self.rows)
-
     def _compute_norms(self, dtype: Any) -> NDArray[np.float64]:
         norms = np.empty(self.n)
         if dtype == np.float32:

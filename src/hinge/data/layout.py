@@ -36,8 +36,8 @@ class Layout:
     batch_bytes : int
         Bytes of panels that are laid out before threads begin with them.
     few_samples : int
-        Up to so many samples in shards are copied to whoever works on them: their kernel values take less time
-        than a question.
+        Up to this number of samples in shards are copied to whoever works on them: their kernel values take less
+        time than a question.
     kept_near : int
         Copies that are kept of samples in shards, in such numbers: what working sets of some rounds have in
         common.

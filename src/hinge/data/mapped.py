@@ -208,9 +208,6 @@ class MappedSamples(FeatureSamples):
         with np.errstate(over="ignore", invalid="ignore"):  # norms from there are not finite either
             return MappedSamples(self.rows, self.form, self._budget, total / max(self.n, 1), self._index)
 
-    def as_given(self) -> MappedSamples:
-        return MappedSamples(self.rows, self.form, self._budget, None, self._index)
-
     def panel(self, index: Index, dtype: Any) -> Any:
         return self._load(index).panel(np.arange(len(index)), dtype)
 

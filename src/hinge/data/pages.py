@@ -114,7 +114,7 @@ def windows(X: Any) -> Iterator[slice]:
 
 
 def rows_at_once(n_bytes: float) -> int:
-    """Return how many rows of so many bytes are looked at together."""
+    """Return how many rows of this many bytes are looked at together."""
     return max(int(LAYOUT.window_bytes / max(n_bytes, 1.0)), 1)
 
 

@@ -198,10 +198,6 @@ class Samples(ABC):
         """Return the same samples, seen from their mean where that keeps products small."""
         return self
 
-    def as_given(self) -> Samples:
-        """Return the same samples, seen from zero."""
-        return self
-
     def rounded_sums(self) -> NDArray[np.float64]:
         """Bound Σ|x| over those features of every sample that single precision rounds before they are compared."""
         return np.zeros(self.n)

@@ -175,7 +175,7 @@ class ShardedRows:
         return [answer for answer in answers if answer is not None]
 
     def per_row(self, question: str, *arguments: Any) -> Any:
-        """As `contents`, put together: one value a row, or several arrays of such."""
+        """As `contents`, put together: one value per row, or several arrays of such."""
         answers = self.contents(question, *arguments)
         if isinstance(answers[0], tuple):
             return tuple(self.own.gather(list(parts)) for parts in zip(*answers, strict=True))

@@ -109,12 +109,12 @@ class DualProblem:
         return best_shared(beta, self.v, self.lo, self.hi, kinds)
 
     def residual_of(self, beta: Vector, image: Vector) -> Vector:
-        """Return the residual of every variable, given ``image``, which is Kβ: one value a sample."""
+        """Return the residual of every variable, given ``image``, which is Kβ: one value per sample."""
         residual = (self.v.reshape(-1, self.n_samples) - image).ravel()
         return residual if self.ridge is None else residual - self.ridge * beta
 
     def image_of(self, beta: Vector, residual: Vector) -> Vector:
-        """Return Kβ, one value a sample, given the residual of every variable."""
+        """Return Kβ, one value per sample, given the residual of every variable."""
         n = self.n_samples
         image = self.v[:n] - residual[:n]
         return image if self.ridge is None else image - self.ridge[:n] * beta[:n]

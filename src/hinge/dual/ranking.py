@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hinge.arrays import Index, Vector
 from hinge.dual.pair_sums import Sorted, changed_pairs, sums_below, worst_pairs
@@ -277,18 +276,6 @@ def _grades(y: Vector, query: Index, starts: Index) -> tuple[Index, Index]:
     n_grades = np.zeros(len(starts) - 1, np.int64)
     np.maximum.at(n_grades, query, grade + 1)
     return grade, n_grades
-
-
-def comparable_pairs(y: NDArray[Any], query: NDArray[Any]) -> Index:
-    """Return all pairs (higher grade, lower grade) of one query: for small data.
-
-    Examples
-    --------
-    >>> comparable_pairs(np.array([1, 2, 2, 0]), np.array([0, 0, 0, 1])).tolist()
-    [[1, 0], [2, 0]]
-    """
-    y, query = np.asarray(y), np.asarray(query)
-    return np.argwhere((query[:, None] == query) & (y[:, None] > y)).astype(np.int64)
 
 
 def order_of_pairs(problem: RankingProblem, score: Vector) -> tuple[float, float, float]:

@@ -269,7 +269,7 @@ class KernelMachine(StandIn, KernelExchange, Certified, Trainable):
 
     @property
     def coef_(self) -> Any:
-        """Weights of the features, one row a machine; only for ``kernel="linear"``."""
+        """Weights of the features, one row per machine; only for ``kernel="linear"``."""
         if self.kernel != "linear":
             raise AttributeError("coef_ is only available when using a linear kernel")
         if not hasattr(self, "_model"):

@@ -161,8 +161,8 @@ class KernelExchange(LibsvmNames, Exchange):
     def _give_machine(self, theirs: Any) -> None:
         if hasattr(self, "classes_") and len(self.classes_) > 2 and self.multi_class != "ovo":
             raise ValueError(
-                f"scikit-learn's {type(theirs).__name__} has one machine a pair of classes, this estimator one a "
-                "class (multi_class='ovr'); fit sklearn.multiclass.OneVsRestClassifier instead"
+                f"scikit-learn's {type(theirs).__name__} has one machine per pair of classes, this estimator one "
+                "per class (multi_class='ovr'); fit sklearn.multiclass.OneVsRestClassifier instead"
             )
         if not hasattr(self, "classes_") and len(self.intercept_) > 1:
             raise ValueError(

@@ -45,7 +45,7 @@ def save_model(estimator: Any, path: str | os.PathLike[str], *, digits: int = 8)
     Parameters
     ----------
     estimator : SVC, NuSVC, SVR, NuSVR, OneClassSVM, SVDD or RankSVM
-        A fitted estimator, of Hinge or of scikit-learn, with one of LIBSVM's kernels, one machine a pair and
+        A fitted estimator, of Hinge or of scikit-learn, with one of LIBSVM's kernels, one machine per pair and
         whole-numbered classes. LIBSVM's own programs do not know the types ``svdd`` and ``ranking``.
     path : path
         Where to write.
@@ -191,7 +191,9 @@ def _classifier_to_libsvm(estimator: Any, svm_type: SvmType, model: Model, vecto
     prob_a, prob_b = (None, None) if sigmoids is None else sigmoids.T
     if n_classes > 2:
         if estimator.multi_class != "ovo":
-            raise ModelFileError("LIBSVM's format holds one machine a pair, not one a class (multi_class='ovr')")
+            raise ModelFileError(
+                "LIBSVM's format holds one machine per pair of classes, not one per class (multi_class='ovr')"
+            )
         codes = np.repeat(np.arange(n_classes), counts)
         coefficients = by_opponent(model.coefficients, codes, n_classes)
         return LibsvmModel(

@@ -82,7 +82,7 @@ class _Graph:
         return np.atleast_1d(np.asarray(values, dtype=self.dtype))
 
     def decisions(self) -> Any:
-        """Decision values, one column a machine."""
+        """Decision values, one column per machine."""
         model = self.machine._model
         coefficients, intercepts = _dense(model.coefficients).T, self.constant(model.intercepts)
         if model.kernel.is_linear:

@@ -104,7 +104,7 @@ def query_numbers(qid: Any, n_samples: int) -> Index:
         return np.zeros(n_samples, np.int64)
     names = column_or_1d(qid)
     if len(names) != n_samples:
-        raise ValueError(f"qid must have one value a sample: expected {n_samples}, got {len(names)}")
+        raise ValueError(f"qid must have one value per sample: expected {n_samples}, got {len(names)}")
     if names.dtype.kind == "f" and not np.isfinite(names).all():
         raise ValueError("qid contains NaN or infinity: every sample needs a query")
     return np.unique(names, return_inverse=True)[1].astype(np.int64)

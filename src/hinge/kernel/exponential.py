@@ -1,4 +1,4 @@
-"""The exponential function as range reduction plus a polynomial, so that it vectorises on every machine.
+"""The exponential function as range reduction plus a polynomial, so that it vectorises on every computer.
 
 ``e^x = 2^n e^f`` with ``n = round(x / ln 2)`` and ``|f| <= ln 2 / 2``. The product ``n ln 2`` is subtracted in
 two parts (Cody & Waite), ``e^f`` is ``1 + f p(f)`` with a polynomial that is best in the Chebyshev sense, so

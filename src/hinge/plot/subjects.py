@@ -75,7 +75,7 @@ class Subject:
         return strengths
 
     def pairs(self, X: Any) -> Vector:
-        """Return decisions with one column a machine; pairs of classes positive for the first one."""
+        """Return decisions with one column per machine; pairs of classes positive for the first one."""
         twin = copy.copy(self.machine)
         if getattr(twin, "multi_class", "ovo") == "ovo" and hasattr(twin, "decision_function_shape"):
             twin.decision_function_shape = "ovo"
@@ -87,7 +87,7 @@ class Subject:
     def margins(self, X: Any, y: Any) -> Vector:
         """Return how far each sample is on the right side, in margins: 1 is the margin, below 0 it is wrong.
 
-        Of many classes it is the narrowest of the sample's own pairs, or with a machine a class its own decision.
+        Of many classes it is the narrowest of the sample's own pairs; with one machine per class, its own one.
         """
         decisions, classes = self.pairs(X), self.machine.classes_
         codes = codes_of(y, classes)

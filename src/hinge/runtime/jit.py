@@ -2,7 +2,7 @@
 
 Hot loops are plain Python functions under `compiled`. They release the interpreter lock, so that Python
 threads run them side by side, and their machine code is kept on disk, so that only the first use on a
-machine compiles. Where no folder can be written, or a disk is full, Numba keeps the code in memory only, and what
+computer compiles. Where no folder can be written, or a disk is full, Numba keeps the code in memory only, and what
 it cannot read it compiles anew (`code_cache.py`). How a function is compiled says `compiler.py`.
 
 With ``NUMBA_DISABLE_JIT=1`` everything runs as the Python that it is written in, a hundred times slower: for

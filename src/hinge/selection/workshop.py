@@ -247,7 +247,7 @@ class KernelValues:
             self._borrowed = []
 
     def image(self, rows: Index, support: Index, coefficients: Vector) -> Vector:
-        """Return Σ coefficient · k(support, row) in double precision: a line for each row, a column a machine."""
+        """Return Σ coefficient · k(support, row) in double precision: a line per row, a column per machine."""
         matrix = self._matrix
         if matrix is not None:
             decisions = np.empty((len(rows), len(coefficients)))

@@ -137,7 +137,7 @@ class State:
         return np.concatenate([samples + copy * self.problem.n_samples for copy in range(copies)])
 
     def product(self, changed: Index, step: Vector) -> Vector:
-        """Return ``K δ`` for steps of the variables ``changed``: one value a sample."""
+        """Return ``K δ`` for steps of the variables ``changed``: one value per sample."""
         n = self.problem.n_samples
         if self.problem.alike is None:
             by_sample = np.bincount(changed % n, weights=step, minlength=n).astype(np.float64, copy=False)

@@ -147,7 +147,7 @@ class _Selection:
         self.count = 0
 
     def extend(self, most: int, norm: float) -> None:
-        """Choose until there are so many, or ‖f − f'‖ is small enough, or nothing is left to choose."""
+        """Choose until that number is reached, or ‖f − f'‖ is small enough, or nothing is left to choose."""
         while self.count < most and self.norm() > norm:
             check()
             total = np.zeros(self._gram.n)

@@ -147,11 +147,6 @@ class Transduction(Classification):
     def order(self) -> None:
         """Support vectors are sorted by their place: the classes of some are only guessed."""
 
-    @property
-    def n_open(self) -> int:
-        """How many samples have no label."""
-        return int(np.count_nonzero(self._is_open))
-
     def tasks(self) -> Sequence[Task]:  # type: ignore[override]
         """Return the machines with the labels that are known by now; unlabelled samples count nothing at first."""
         return [self._task_of(k) for k in range(len(self._duels))]

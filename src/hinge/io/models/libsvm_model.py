@@ -142,7 +142,7 @@ class LibsvmModel(OfType):
         return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
     def decide(self, X: Any, threads: int | None = None) -> Iterator[tuple[int, Vector]]:
-        """Yield decision values of the rows of X in blocks: the first row, and one column a pair.
+        """Yield decision values of the rows of X in blocks: the first row, and one column per pair.
 
         Parameters
         ----------

@@ -27,7 +27,7 @@ class Subproblem:
     variables : int64 array
         Which they are.
     kernel : float64 array of shape (q, q)
-        Kernel values between them, one row a variable.
+        Kernel values between them, one row per variable.
     problem : DualProblem
         Their box and groups.
     beta, residual : arrays of shape (q,)

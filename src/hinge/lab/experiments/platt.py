@@ -31,7 +31,7 @@ _NEAR = 0.02  # numbers of support vectors that differ by less are the paper's
 
 _WIDEST = 0.6  # half an interval of an exponent that still says something
 
-_CACHE_MB = 128.0  # the memory of Platt's machine
+_CACHE_MB = 128.0  # the memory of Platt's computer
 
 #: Platt's samples may be off their value by 1e-3 on either side (section 3): a violation of twice that.
 TOLERANCE = 2e-3

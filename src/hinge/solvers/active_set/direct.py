@@ -118,7 +118,7 @@ def settle(
     _copy(residual, best_residual, beta.shape[0])
     survey(beta, residual, residual, point.lo, point.hi, point.group, found)
     best, vain, rounds, work = violation_between(found, n_groups), 0, 0, 0.0
-    count, n_wanted = 0, _list_free(point, room.members)  # so many members are in the factor, and are to be
+    count, n_wanted = 0, _list_free(point, room.members)  # members in the factor, and those that are to be
     while n_wanted <= MOST_FREE:
         if work > most_work:
             return rounds, work
@@ -161,7 +161,7 @@ def settle(
 
 @inlined
 def _work_of(first: int, size: int, n: int) -> float:
-    """Guess the multiply-adds of a direction of so many members, of which ``first`` are in the factor already."""
+    """Guess the multiply-adds of a direction of ``size`` members, ``first`` of them in the factor already."""
     return (size - first) * 0.25 * size * size + size * (4.0 * size + 2.0 * n)
 
 

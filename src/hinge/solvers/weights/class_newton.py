@@ -1,7 +1,7 @@
 """All classes in one linear machine: proximal point steps by Newton's method in the weights of all classes.
 
-As in `hinge.solvers.weights.proximal`, where each sample has one variable a class: near a point α⁰ the problem is
-solved with Σ (α − α⁰)² / 2σ added. For given weights the variables of a sample are the feasible ones nearest to
+As in `hinge.solvers.weights.proximal`, where each sample has one variable per class: near a point α⁰ the problem
+is solved with Σ (α − α⁰)² / 2σ added. For given weights the variables of a sample are the feasible ones nearest to
 α⁰ − σg, and what is left is to find the weights that fit. Newton's matrix is I + Σ σ J_i ⊗ x_i x_iᵀ, where J_i
 takes the mean off the classes whose variables are below their bounds: as many rows as features times classes.
 """

@@ -78,7 +78,7 @@ class ClassDescent:
     alpha : array of shape (n_samples, n_classes)
         The variables.
     weights : array of shape (n_features, n_classes)
-        Their weight vectors, one column a class.
+        Their weight vectors, one column per class.
     order : int64 array
         The samples that are not set aside.
     distance : float

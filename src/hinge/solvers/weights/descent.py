@@ -178,7 +178,7 @@ class Variables(NamedTuple):
     Attributes
     ----------
     v, lo, hi, group, ridge : arrays
-        The problem's, one entry a variable.
+        The problem's, one entry per variable.
     rate : float64 array
         1 over the curvature along each variable, the penalty counted in.
     beta, weights, excess : float64 arrays
