@@ -124,7 +124,8 @@ def main() -> None:
         sys.stdout.flush()
 
 
-# ---- the stops: small fits of every kind, heavy ones first
+# ---- the stops: small fits of every kind, heavy ones first; two that share much code do not follow each other, or
+# both of two processes would compile it
 
 
 def _samples(n: int, d: int, n_classes: int = 2, dtype: Any = np.float64) -> tuple[Any, Any]:
@@ -229,7 +230,7 @@ def _files() -> None:
 
 
 STOPS: dict[str, Callable[[], None]] = {
-    "large": _large, "sparse": _sparse, "grid": _grid, "other machines": _others, "linear": _linear, "bits": _bits,
+    "large": _large, "grid": _grid, "sparse": _sparse, "other machines": _others, "linear": _linear, "bits": _bits,
     "single precision": _single, "small": _small, "probabilities": _probabilities, "many classes": _classes,
     "files": _files,
 }  # fmt: skip
