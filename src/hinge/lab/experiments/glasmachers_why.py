@@ -145,7 +145,7 @@ def _say_rows(section: Section, problem: Problem, runs: dict[str, list[Outcome]]
     if here > _FAR * then:
         text += (
             f" Under the published test one row ends {here:.1e} from the optimum, the paper's ended {then:.1e} "
-            "from it: the variant that was measured there cannot have been the one that the text describes."
+            "from it: what was measured there is something else than the text says, or than we read in it."
         )
     section.say(text)
 
