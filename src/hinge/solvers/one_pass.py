@@ -316,10 +316,8 @@ def _one_pass(kernel: Any, v: Any, sums: Any, point: Point, bars: Bars, space: S
             return False
         n_steps += outcome.steps
         aim = AIM * (1.0 + _largest(residual))
-        # As long as the steps have taken, or a turn of them would; where there is none left, as long as it takes.
-        spent = _WORK_OF_STEP * (n_steps if n_steps > n_variables else n_variables) * n_variables
-        if outcome.steps == 0:
-            spent = np.inf
+        # As long as the steps have taken; where there is none left to take, as long as it takes.
+        spent = _WORK_OF_STEP * n_steps * n_variables if outcome.steps > 0 else np.inf
         n_rounds, work = settle(kernel, point, space.room, aim, _PATIENCE, spent)
         if work > spent:  # each is to have its share of the time
             burst += n_variables
