@@ -106,7 +106,7 @@ def _comparisons(samples: Samples, statistic: Statistic, rows: Index, columns: I
         if exact.values.ndim == 2:
             _compare_dense(KINDS[statistic], exact.values, rows, columns, values)
         else:
-            _compare_sparse(KINDS[statistic], exact, np.zeros(samples.n_features), rows, columns, values)
+            _compare_sparse(KINDS[statistic], exact, rows, columns, values)
     return values
 
 
@@ -151,26 +151,28 @@ def _compare_dense(kind: int, values: Floats, rows: Index, columns: Index, out: 
 
 
 @compiled_literally
-def _compare_sparse(kind: int, csr: FeatureRows, spread: Vector, rows: Index, columns: Index, out: Pairs) -> None:
-    """As `_compare_dense`, of a CSR matrix; ``spread`` has a zero for each of its features."""
+def _compare_sparse(kind: int, csr: FeatureRows, rows: Index, columns: Index, out: Pairs) -> None:
+    """As `_compare_dense`, of a CSR matrix, feature by feature: far from zero sums of squares would cancel."""
     indptr, indices, values = csr
     for w in range(rows.shape[0]):
-        alone = (0.0, 0.0)  # what the row's features add where the column has none of them
-        for p in range(indptr[rows[w]], indptr[rows[w] + 1]):
-            spread[indices[p]] = values[p]
-            if kind > 0:
-                alone = add(alone, _term(kind, np.float64(values[p]), 0.0))
         for t in range(columns.shape[0]):
-            total = alone
-            for p in range(indptr[columns[t]], indptr[columns[t] + 1]):
-                x = spread[indices[p]]
-                total = add(total, _term(kind, x, np.float64(values[p])))
-                if kind > 0 and x != 0:
-                    own = _term(kind, x, 0.0)
-                    total = add(total, (-own[0], -own[1]))
+            total = (0.0, 0.0)
+            p, end = indptr[rows[w]], indptr[rows[w] + 1]
+            q, other_end = indptr[columns[t]], indptr[columns[t] + 1]
+            while p < end or q < other_end:
+                feature = indices[p] if p < end else indices[q]
+                if q < other_end and indices[q] < feature:
+                    feature = indices[q]
+                x, y = 0.0, 0.0
+                if p < end and indices[p] == feature:
+                    x = np.float64(values[p])
+                    p += 1
+                if q < other_end and indices[q] == feature:
+                    y = np.float64(values[q])
+                    q += 1
+                if kind > 0 or (x != 0 and y != 0):
+                    total = add(total, _term(kind, x, y))
             out[0, w, t], out[1, w, t] = total
-        for p in range(indptr[rows[w]], indptr[rows[w] + 1]):
-            spread[indices[p]] = 0.0
 
 
 @compiled_literally
