@@ -140,3 +140,22 @@ def test_small_data_is_told_that_one_computer_is_faster(client):
     machine = DaskSVC(client=client).fit(X[:100], Y[:100])
     assert "one computer would be faster" in machine.report_.reason
     assert "2 workers" in str(machine.report_)
+
+
+def test_data_of_a_collection_stays_on_the_workers(client):
+    """Neither the samples nor their kernel values come here: support vectors do, and a number for each sample."""
+
+    def made(block):
+        rng = np.random.default_rng(int(block[0, 0]))
+        rows = rng.standard_normal((len(block), 200)).astype(np.float32)
+        rows[:, 0] = np.where(rows[:, 0] > 0, 40.0, -40.0) + rows[:, 1]
+        return rows
+
+    seeds = da.arange(8, chunks=1)[:, None].repeat(3000, axis=0).rechunk((3000, 1))
+    rows = seeds.map_blocks(made, chunks=(seeds.chunks[0], (200,)), dtype=np.float32)
+    machine = DaskSVC(client=client).fit(rows, (rows[:, 0] > 0).astype(int))
+    work, size = machine.report_.cluster, rows.size * 4
+    assert machine.report_.converged
+    assert machine.support_vectors_.dtype == np.float32
+    assert work.bytes_received < size / 4
+    assert work.bytes_sent < size / 4
