@@ -2,7 +2,7 @@
 What C does
 ===========
 
-C is the price of an error. A cheap error (left) buys a wide margin and a smooth boundary; a dear one (right)
+C is the price of an error. A cheap error (left) buys a wide margin and a smooth boundary; an expensive one (right)
 makes the boundary bend around single samples, at the cost of support vectors that matter more and more.
 
 Look at the two outliers inside the other class: at C = 0.1 the machine shrugs, at C = 1000 each of them owns

@@ -284,8 +284,7 @@ def _error(cell: Cell, X: Any, kernel: Kernel, solution: Solution) -> float:
 
 
 def _rounded(X: Any, kernel: Kernel, solution: Solution) -> float:
-    """Return the objective with every kernel value rounded to single precision, sums and features kept in "
-    "double."""
+    """Return the objective with every kernel value rounded to single precision, sums and features in double."""
     support = np.flatnonzero(solution.beta)
     beta, features = solution.beta[support], X[support]
     features = features.toarray() if sp.issparse(features) else features

@@ -1,5 +1,4 @@
-"""
-""The ledger: one line of JSON for every cell that ran, so that nothing runs twice and every figure has its origin.
+"""The ledger: one line of JSON for every cell that ran, so that nothing runs twice and figures have an origin.
 
 A line has the cell, its outcome, and date, computer, versions, commit and command. Where a cell has several lines
 the last one counts.
