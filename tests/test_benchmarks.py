@@ -1,16 +1,10 @@
 """The benchmark harness: its verifier against hand-made and independent answers, and one small run."""
 
 import json
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.svm import SVC, SVR
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 from benchmarks import everyday, history, many, report, rounds, susy, verify
 from benchmarks.__main__ import main
 from benchmarks.cases import TOL
@@ -19,6 +13,7 @@ from benchmarks.processes import work
 from benchmarks.render import RENDER
 from benchmarks.summary import best_peer, figures, speedup
 from benchmarks.verify import Answer, check_answer, check_classifier
+from sklearn.svm import SVC, SVR
 
 from hinge import Gram, Kernel, certificate
 from hinge.dual.formulations import c_svc, epsilon_svr

@@ -1,6 +1,6 @@
 """Five machines, three storages, one to five workers, odd partitions: always the machine of one computer.
 
-The violation is computed again by `tests.reference`'s plain formulas, on a kernel matrix of another library.
+The violation is computed again by `reference`'s plain formulas, on a kernel matrix of another library.
 """
 
 import itertools
@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
-from tests import reference
 from workers import two_classes, until
 
+import reference
 from hinge import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from hinge.dask import DaskNuSVC, DaskNuSVR, DaskOneClassSVM, DaskSVC, DaskSVR
 

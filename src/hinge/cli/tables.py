@@ -346,8 +346,8 @@ LAB_REPRODUCE = Command(
     ),
     ("platt|glasmachers|bottou|all",),
     """
-An interrupted run goes on where it was when it is called again with the same folder, and so does one whose budget
-was used up.
+An interrupted run goes on where it was when it is called again with the same folder, and so does one whose
+budget was used up.
 
 example:
   hinge lab reproduce all --quick --out report

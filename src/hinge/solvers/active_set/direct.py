@@ -119,7 +119,7 @@ def settle(
     survey(beta, residual, residual, point.lo, point.hi, point.group, found)
     best, vain, rounds, work = violation_between(found, n_groups), 0, 0, 0.0
     count, n_wanted = 0, _list_free(point, room.members)  # members in the factor, and those that are to be
-    while n_wanted <= MOST_FREE:
+    while n_wanted <= MOST_FREE and best > aim:
         if work > most_work:
             return rounds, work
         rounds += 1
