@@ -4,13 +4,17 @@ import ast
 import importlib
 import re
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.datasets import dump_svmlight_file
 
 from hinge import SVC
+from hinge.cli import main
+from hinge.selection import GridSearch
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
@@ -177,15 +181,60 @@ def test_whatever_a_walk_names_is_there(title):
         assert set(names) <= known, f"{file} has no {sorted(set(names) - known)}"
 
 
-def test_a_fit_is_followed_through_few_files():
-    files = [file for file, _ in walks()["SVC().fit(X, y)"]]
-    assert 8 < len(set(files)) == len(files) <= 12
+def moons(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Samples of two classes that an RBF machine takes some work to part."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 4))
+    return X, np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=n) > 0, 1, -1)
 
 
-def test_the_walk_of_a_fit_is_what_runs():
-    """A fit of 5,000 samples calls whatever its walk names; what is first in each file, in the walk's order."""
+def fit(folder: Path) -> Callable[[], object]:
+    X, y = moons(5000)
+    return lambda: SVC(n_jobs=1).fit(X, y)
+
+
+def add(folder: Path) -> Callable[[], object]:
+    X, y = moons(4000)
+    machine = SVC(n_jobs=1, C=10).fit(X[:-50], y[:-50])
+    return lambda: machine.add(X[-50:], -y[-50:])  # many enough to make residuals vague
+
+
+def compress(folder: Path) -> Callable[[], object]:
+    machine = SVC(n_jobs=1).fit(*moons(400))
+    return lambda: machine.compressed(error=0.1)
+
+
+def predict(folder: Path) -> Callable[[], object]:
+    X, y = moons(1000)
+    machine = SVC(n_jobs=1).fit(X, y * (1 + (X[:, 2] > 0)))  # four classes: votes are counted
+    return lambda: machine.predict(X)
+
+
+def train(folder: Path) -> Callable[[], object]:
+    dump_svmlight_file(*moons(200), str(folder / "data"), zero_based=False)
+    return lambda: main(["train", "-q", "-b", "1", str(folder / "data"), str(folder / "model")])
+
+
+def search(folder: Path) -> Callable[[], object]:
+    X, y = moons(200)
+    return lambda: GridSearch(SVC(n_jobs=1), {"C": [1.0, 10.0]}, n_jobs=1, cv=3).fit(X, y)
+
+
+# What sets out on each walk of the page.
+GOES = {
+    "SVC().fit(X, y)": fit,
+    "machine.add(X, y)": add,
+    "machine.compressed(error=…)": compress,
+    "machine.predict(X)": predict,
+    "hinge train data model": train,
+    "GridSearch(SVC(), grid).fit(X, y)": search,
+}
+
+
+def calls(work: Callable[[], object]) -> list[tuple[str, str]]:
+    """File and function of what some work calls of the library, in order; methods with and without their class."""
     code = (ROOT / "src/hinge").as_posix() + "/"
-    called: dict[tuple[str, str], None] = {}  # in the order of first calls
+    called: dict[tuple[str, str], None] = {}
 
     def note(frame, event, _):
         file = frame.f_code.co_filename.replace("\\", "/")
@@ -194,17 +243,30 @@ def test_the_walk_of_a_fit_is_what_runs():
             for known_as in (name, name.rpartition(".")[2]):
                 called.setdefault((file.removeprefix(code), known_as))
 
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(5000, 4))
-    y = X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=len(X)) > 0
     sys.setprofile(note)
+    threading.setprofile(note)
     try:
-        SVC(n_jobs=1).fit(X, y)
+        work()
     finally:
         sys.setprofile(None)
-    walk = walks()["SVC().fit(X, y)"]
-    assert {(file, name) for file, names in walk for name in names} <= called.keys()
-    entries = [(file, names[0]) for file, names in walk]
+        threading.setprofile(None)
+    return list(called)
+
+
+@pytest.mark.parametrize("title", walks())
+def test_a_walk_opens_few_files_and_each_once(title):
+    files = [file for file, _ in walks()[title]]
+    assert len(set(files)) == len(files) <= 12
+
+
+@pytest.mark.parametrize("title", walks())
+def test_a_walk_is_what_runs(tmp_path, title):
+    """Whatever a walk names is called; what is first in each file, in the walk's order."""
+    walk = walks()[title]
+    called = calls(GOES[title](tmp_path))
+    missing = {(file, name) for file, names in walk for name in names} - set(called)
+    assert not missing
+    entries = [(file, names[0]) for file, names in walk if names]
     assert [call for call in called if call in entries] == entries
 
 
