@@ -171,6 +171,59 @@ class Touch:
 
 
 @dataclass(frozen=True)
+class Turns:
+    """Working sets of a small problem: how many before something else has its turn.
+
+    Parameters
+    ----------
+    first : int
+        Working sets in the first turn; proximal steps have their turn then. Each turn has twice as many. Pair
+        steps settle nearly everything in this many, and where they crawl, turns should be short.
+    most : int
+        Turns after which it will not get there in useful time: a second or two at most.
+    handled : int
+        Variables that the working sets of a turn may have together where these turns are over: those of tiny
+        problems are quick, and so they have some more.
+    sets : int
+        Working sets that a turn may have in any case: no problem was seen that needs more and gets there.
+    """
+
+    first: int = 6
+    most: int = 4
+    handled: int = 20_000
+    sets: int = 300
+
+    def last(self, n_variables: int) -> int:
+        """Return the most working sets that the last turn may have."""
+        return max(self.first << (self.most - 1), min(self.handled // n_variables, self.sets))
+
+
+@dataclass(frozen=True)
+class SetAside:
+    """Which samples are set aside, and how exactly the others are solved meanwhile.
+
+    Parameters
+    ----------
+    subset : float
+        Share of the samples that are solved first: a random quarter shows which will be support vectors.
+    near : float
+        Samples stay active within this share of the residuals' mean distance from the multiplier. Fewer of them
+        would have to be looked at again; more cost as much as all.
+    worthwhile : float
+        Share of the samples above which it does not pay to set the others aside.
+    settled : float
+        The active ones are solved to this share of the violation of the whole where they are probably the right
+        ones, because they are few or because the last look at the others found nothing among them: nearly to the
+        end. Elsewhere to `Policy.further`.
+    """
+
+    subset: float = 0.25
+    near: float = 0.3
+    worthwhile: float = 0.8
+    settled: float = 0.01
+
+
+@dataclass(frozen=True)
 class Policy:
     """How long to try, how far to go, what to set aside.
 
@@ -178,34 +231,18 @@ class Policy:
     ----------
     patience : int
         Attempts in a row that lead nowhere before a method gives way: rounds of refinement, working sets, turns.
-    turn : int
-        Working sets in the first turn of a small problem; proximal steps have their turn then. Each turn has twice
-        as many. Pair steps settle nearly everything in this many, and where they crawl, turns should be short.
-    turns : int
-        Turns of a small problem after which it will not get there in useful time: a second or two at most.
-    handled : int
-        Variables that the working sets of a turn may have together where these turns are over: those of tiny
-        problems are quick, and so they have some more.
-    most : int
-        Working sets that a turn may have in any case: no problem was seen that needs more and gets there.
     further : float
         A part of the variables is solved to this share of the violation of the whole: a decade beyond it. More
         would be lost, because the others move next.
-    settled : float
-        The same where the part is probably the right one, because it is small or because the last look at the
-        others found nothing among them: it is solved nearly to the end.
-    worthwhile : float
-        Share of the samples above which it does not pay to set the others aside.
-    near : float
-        Samples stay active within this share of the residuals' mean distance from the multiplier. Fewer of them
-        would have to be looked at again; more cost as much as all.
-    subset : float
-        Share of the samples that are solved first: a random quarter shows which will be support vectors.
     per_free : float
         Variables of a working set for each that is free: with some more, one inner solve settles all of them.
     kept : float
         Share of a working set that stays for the next: variables that just moved are likely to move again, and a
         newcomer of an expensive kernel costs a whole row.
+    turns : Turns
+        Working sets of a small problem.
+    aside : SetAside
+        Samples that are not worked on for now.
     touch : Touch
         Runs that begin near their end.
     proximal : Proximal
@@ -219,26 +256,16 @@ class Policy:
     """
 
     patience: int = 3
-    turn: int = 6
-    turns: int = 4
-    handled: int = 20_000
-    most: int = 300
     further: float = 0.1
-    settled: float = 0.01
-    worthwhile: float = 0.8
-    near: float = 0.3
-    subset: float = 0.25
     per_free: float = 1.3
     kept: float = 0.5
+    turns: Turns = Turns()
+    aside: SetAside = SetAside()
+    touch: Touch = Touch()
     proximal: Proximal = Proximal()
     descent: Descent = Descent()
     bursts: Bursts = Bursts()
     neighbours: Neighbours = Neighbours()
-    touch: Touch = Touch()
-
-    def most_rounds(self, n_variables: int) -> int:
-        """Return the most working sets that the last turn of a small problem may have."""
-        return max(self.turn << (self.turns - 1), min(self.handled // n_variables, self.most))
 
 
 #: What a run does unless somebody says otherwise.

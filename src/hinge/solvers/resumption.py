@@ -162,6 +162,6 @@ def _touch_near(state: State, tol: float, run: Run) -> None:
     """Work on the samples near the margin alone: all others want the sum of what moved, not every step of it."""
     touch = run.policy.touch
     near = near_margin(state, run.policy, touch.reach * state.violation())
-    if len(near) <= run.policy.worthwhile * state.gram.n:
+    if len(near) <= run.policy.aside.worthwhile * state.gram.n:
         with ActiveSet(state, near, run) as chosen:
             solve_block(chosen.part, tol, run, touch.rounds, touch)

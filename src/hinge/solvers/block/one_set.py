@@ -35,18 +35,18 @@ def solve_one_set(state: State, tol: float, run: Run) -> None:
     """
     guard, twin, vain, start = Guard(tol), None, 0, state.beta.copy()
     least, objective = state.violation(), state.objective()
-    rounds = run.policy.turn
-    while rounds <= run.policy.most_rounds(state.problem.n_variables):
+    rounds = run.policy.turns.first
+    while rounds <= run.policy.turns.last(state.problem.n_variables):
         try:
             is_stuck = _take_turn(state, tol, run, rounds)
         except Stop:
-            if rounds > run.policy.turn:
+            if rounds > run.policy.turns.first:
                 guard.lead(state)
             raise
         violation = state.violation()
         if _is_done(state, tol, guard) or run.gap_is_reached(state):
             return
-        if rounds == run.policy.turn:
+        if rounds == run.policy.turns.first:
             _join_alike(state, run)
             twin = _with_weights(state)
             guard.note(state, start)

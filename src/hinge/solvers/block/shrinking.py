@@ -161,8 +161,8 @@ def shrinking_block(state: State, tol: float, run: Run) -> None:
         active = near_margin(state, policy)
         is_small = len(active) * state.problem.n_variables <= one_set * state.gram.n
         is_right = is_small or violation <= reached
-        for_now = max((policy.settled if is_right else policy.further) * violation, sharper(tol))
-        if len(active) > policy.worthwhile * state.gram.n:
+        for_now = max((policy.aside.settled if is_right else policy.further) * violation, sharper(tol))
+        if len(active) > policy.aside.worthwhile * state.gram.n:
             settle(state)
             solve_block(state, for_now, run)
             continue
@@ -190,7 +190,7 @@ def shrinking_smo(state: State, tol: float, run: Run) -> None:
         if run.gap_is_reached(state):
             return
         keep = unsettled(state)
-        if not run.settings.shrinking or len(keep) > run.policy.worthwhile * state.gram.n:
+        if not run.settings.shrinking or len(keep) > run.policy.aside.worthwhile * state.gram.n:
             steps = period
             continue
         with ActiveSet(state, keep, run) as active:
@@ -207,7 +207,7 @@ def _pairs_on(active: ActiveSet, tol: float, run: Run, has_looked_again: bool) -
         if not has_looked_again and active.part.violation() <= _UNSHRINK_FACTOR * tol:
             return True
         keep = unsettled(active.part)
-        if len(keep) <= run.policy.worthwhile * active.part.gram.n:
+        if len(keep) <= run.policy.aside.worthwhile * active.part.gram.n:
             active.narrow(keep)
             pair = no_pair(active.part, run)
     return has_looked_again
@@ -216,7 +216,7 @@ def _pairs_on(active: ActiveSet, tol: float, run: Run, has_looked_again: bool) -
 def _solve_subset_first(state: State, tol: float, run: Run) -> None:
     """Start from the solution of a random quarter: it shows which samples will be support vectors."""
     n, sizes = state.gram.n, run.settings.sizes
-    size = int(run.policy.subset * n)
+    size = int(run.policy.aside.subset * n)
     if size < (sizes.cheap_subset if state.gram.is_cheap else sizes.dear_subset):
         return
     subset = np.sort(np.random.default_rng(n).choice(n, size, replace=False))
@@ -239,7 +239,7 @@ def near_margin(state: State, policy: Policy, width: float = np.inf) -> Index:
 def _width(state: State, policy: Policy) -> float:
     """Distance from the margin within which samples stay active."""
     multipliers = multipliers_of(state.problem, state.beta, state.residual)
-    return policy.near * float(np.abs(excess_of(state.problem, state.residual, multipliers)).mean())
+    return policy.aside.near * float(np.abs(excess_of(state.problem, state.residual, multipliers)).mean())
 
 
 def unsettled(state: State) -> Index:

@@ -18,7 +18,7 @@ import numpy as np
 
 from hinge.arrays import Floats, Index, Vector
 from hinge.kernel.gram import Gram
-from hinge.runtime.jit import borrowing, compiled
+from hinge.runtime.jit import borrowing, compiled, inlined
 from hinge.solvers.weights.descent import SEED, shuffle
 
 
@@ -200,35 +200,32 @@ def sweep_classes(
 @borrowing
 def _add_slopes(values: Any, rows: ClassRows, i: int, own: int, weights: Any, slopes: Any) -> None:
     """Set ``slopes`` to the slope of every variable of sample i."""
-    k = slopes.shape[0]
-    for m in range(k):
+    for m in range(slopes.shape[0]):
         slopes[m] = 0.0 if m == own else 1.0
     if values.ndim == 2:  # known when this is compiled, for an argument
         for f in range(weights.shape[0]):
-            value, line = float(values[i, f]), weights[f]
-            for m in range(k):
-                slopes[m] += value * line[m]
+            _add_line(float(values[i, f]), weights[f], slopes)
     else:
         for p in range(rows.indptr[i], rows.indptr[i + 1]):
-            value, line = float(values[p]), weights[np.uint32(rows.indices[p])]
-            for m in range(k):
-                slopes[m] += value * line[m]
+            _add_line(float(values[p]), weights[np.uint32(rows.indices[p])], slopes)
 
 
 @borrowing
 def _add_weights(values: Any, rows: ClassRows, i: int, step: Any, weights: Any) -> None:
     """Add ``step`` times sample i to the weights of all classes."""
-    k = step.shape[0]
     if values.ndim == 2:  # known when this is compiled, for an argument
         for f in range(weights.shape[0]):
-            value, line = float(values[i, f]), weights[f]
-            for m in range(k):
-                line[m] += value * step[m]
+            _add_line(float(values[i, f]), step, weights[f])
     else:
         for p in range(rows.indptr[i], rows.indptr[i + 1]):
-            value, line = float(values[p]), weights[np.uint32(rows.indices[p])]
-            for m in range(k):
-                line[m] += value * step[m]
+            _add_line(float(values[p]), step, weights[np.uint32(rows.indices[p])])
+
+
+@inlined
+def _add_line(factor: float, line: Any, total: Any) -> None:
+    """Add a multiple of a line, a number for each class."""
+    for m in range(line.shape[0]):
+        total[m] += factor * line[m]
 
 
 @compiled
