@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.machine import describe
+from benchmarks.computer import describe
 from benchmarks.run import Record, append_record, read_records
 from benchmarks.summary import figures, speedup
 from benchmarks.tables import Table, ratio, seconds
@@ -23,7 +23,7 @@ FILE = HERE / "history.jsonl"
 COMPARED = ("table", "scale", "more", "multiclass", "linear")  # sections of single fits beside those of peers
 
 
-def line(section: str, records: list[Record], machine: dict[str, Any], commit: str | None) -> Record:
+def line(section: str, records: list[Record], computer: dict[str, Any], commit: str | None) -> Record:
     """Return what is kept of a section's records: medians of Hinge, and its speed-ups."""
     times: dict[str, list[float]] = {}
     for record in records:
@@ -32,9 +32,9 @@ def line(section: str, records: list[Record], machine: dict[str, Any], commit: s
             times.setdefault(name, []).append(median(record.get("predict_seconds") or [record["seconds"]]))
     gains = {case: speedup(of_case) for case, of_case in figures(records).items()} if section in COMPARED else {}
     return {
-        "date": machine["date"],
+        "date": computer["date"],
         "commit": commit,
-        "computer": f"{machine['cpu']}, {machine['cores']} cores",
+        "computer": f"{computer['cpu']}, {computer['cores']} cores",
         "section": section,
         "seconds": {case: _rounded(median(of_case)) for case, of_case in times.items()},
         "ratios": {case: _rounded(gain) for case, gain in gains.items() if gain is not None},

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from benchmarks.cases import CACHE_MB, SLACK, TOL
-from benchmarks.machine import PACKAGES
+from benchmarks.computer import PACKAGES
 from benchmarks.render import RENDER
 from benchmarks.run import Record, append_record, read_records
 from benchmarks.sections import Section
@@ -49,7 +49,7 @@ code of no contender (`benchmarks/verify.py`). An answer whose true violation ex
 Hinge and scikit-learn get dense data where more than half of it is not zero, else CSR; LIBSVM and LIBLINEAR get
 their own format, converted before the clock runs. scikit-learn-intelex runs on float32 and float64, dense and
 sparse: its best correct time counts, and an input that takes more than 3 times as long is stopped. "× limit" is
-the time divided by what n × support vectors kernel values would take at this machine's measured product speed.
+the time divided by what n × support vectors kernel values would take at this computer's measured product speed.
 LIBLINEAR solves an easier problem, with the threshold inside the regularised weights; its objective is its own.
 `HINGE_DATA` names the folder of the data sets; `python -m benchmarks all` repeats everything.
 """
@@ -58,17 +58,17 @@ LIBLINEAR solves an easier problem, with the threshold inside the regularised we
 def write(out: Path, path: Path) -> list[str]:
     """Render all sections that have results; return their names.
 
-    Other sections of ``path`` stay as they are, and say on which machine and day they were measured.
+    Other sections of ``path`` stay as they are, and say on which computer and day they were measured.
     """
     found = {name: read_records(out / f"{name}.jsonl") for name in HEADINGS}
     found = {name: records for name, records in found.items() if len(records) > 1}
     former = _sections(path.read_text(encoding="utf-8")) if path.exists() else {}
-    machines = {name: _machine(records) for name, records in found.items()}
-    is_one = len(set(machines.values())) == 1 and set(former) <= set(found)
-    parts = [_INTRODUCTION, *([next(iter(machines.values())) + "\n"] if is_one else []), _verdicts(found)]
+    computers = {name: _computer(records) for name, records in found.items()}
+    is_one = len(set(computers.values())) == 1 and set(former) <= set(found)
+    parts = [_INTRODUCTION, *([next(iter(computers.values())) + "\n"] if is_one else []), _verdicts(found)]
     for name in HEADINGS:
         if name in found:
-            parts.append(_section(name, found[name], "" if is_one else machines[name] + "\n"))
+            parts.append(_section(name, found[name], "" if is_one else computers[name] + "\n"))
         elif name in former:
             parts.append(former[name])
     path.write_text(_without_paths("\n".join(parts)), encoding="utf-8")
@@ -76,14 +76,14 @@ def write(out: Path, path: Path) -> list[str]:
 
 
 def _sections(text: str) -> dict[str, str]:
-    """Take a report apart; a section that does not name its machine gets the line of the whole report."""
+    """Take a report apart; a section that does not name its computer gets the line of the whole report."""
     introduction, *parts = text.split("\n## ")
-    machine = next((line for line in introduction.splitlines() if line.startswith(_MEASURED)), "")
+    computer = next((line for line in introduction.splitlines() if line.startswith(_MEASURED)), "")
     sections = {}
     for part in parts:
         heading, _, body = part.partition("\n")
         if not body.lstrip().startswith(_MEASURED):
-            body = f"\n{machine}\n{body}"
+            body = f"\n{computer}\n{body}"
         name = next(name for name, title in HEADINGS.items() if title == heading)
         sections[name] = f"## {heading}\n{body}".rstrip() + "\n"
     return sections
@@ -113,9 +113,9 @@ def _verdicts(found: dict[str, list[Record]]) -> str:
     return "\n".join(lines)
 
 
-def _section(name: str, records: list[Record], machine: str) -> str:
+def _section(name: str, records: list[Record], computer: str) -> str:
     section: Section = RENDER[name](name, records)
-    lines = [f"## {HEADINGS[name]}", "", *([machine] if machine else [])]
+    lines = [f"## {HEADINGS[name]}", "", *([computer] if computer else [])]
     lines += [goal.line for goal in section.goals] + [""] * bool(section.goals)
     lines += [table.markdown() for table in section.tables]
     lines += [note + "\n" for note in section.notes]
@@ -127,15 +127,15 @@ def _section(name: str, records: list[Record], machine: str) -> str:
     return "\n".join(lines)
 
 
-def _machine(records: list[Record]) -> str:
-    machine = next(record for record in records if record["kind"] == "machine")
-    versions = ", ".join(f"{name} {machine['versions'].get(name, 'absent')}" for name in PACKAGES)
+def _computer(records: list[Record]) -> str:
+    computer = next(record for record in records if record["kind"] == "computer")
+    versions = ", ".join(f"{name} {computer['versions'].get(name, 'absent')}" for name in PACKAGES)
     return (
-        f"{_MEASURED}{machine['date']}: {machine['cpu']}, {machine['cores']} cores, {machine['memory_gb']} GB, "
-        f"{machine['system']}; {versions}."
+        f"{_MEASURED}{computer['date']}: {computer['cpu']}, {computer['cores']} cores, "
+        f"{computer['memory_gb']} GB, {computer['system']}; {versions}."
     )
 
 
 def _without_paths(text: str) -> str:
-    """Leave out what an error message may say of folders of this machine."""
+    """Leave out what an error message may say of folders of this computer."""
     return re.sub(r"(?<![\w/.])/(?:[\w.+-]+/)+[\w.+-]*", "…", text)

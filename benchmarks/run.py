@@ -16,8 +16,8 @@ import scipy.sparse as sp
 from rich.console import Console
 
 from benchmarks.cases import CACHE_MB, SLACK, TOL, Case
+from benchmarks.computer import describe
 from benchmarks.contenders import Contender
-from benchmarks.machine import describe
 from benchmarks.prepared import Prepared
 from benchmarks.processes import work
 from benchmarks.verify import Answer, Check, check_answer
@@ -81,8 +81,8 @@ class Bench:
     def forget(self, cases: Iterable[str]) -> None:
         """Drop earlier results of these cases."""
         names = set(cases)
-        kept = [r for r in read_records(self.path) if r.get("case") not in names and r["kind"] != "machine"]
-        lines = [{"kind": "machine", **describe()}, *kept]
+        kept = [r for r in read_records(self.path) if r.get("case") not in names and r["kind"] != "computer"]
+        lines = [{"kind": "computer", **describe()}, *kept]
         self.path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
     def keep(self, record: Record) -> None:

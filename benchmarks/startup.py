@@ -1,4 +1,4 @@
-"""Import time and the first fits of a machine: nothing compiled yet, and everything on disk."""
+"""Import time and the first fits on a computer: nothing compiled yet, and everything on disk."""
 
 from __future__ import annotations
 

@@ -336,12 +336,32 @@ def constants(text: str) -> list[str]:
     return found
 
 
+# Polynomials that approximate e^x: their coefficients are no choice of anybody.
+COEFFICIENTS = "kernel/exponential.py"
+
+
+def nameless(text: str) -> list[float]:
+    """Numbers inside functions that say nothing by themselves, as 0.5 or 4.0 do."""
+    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef | ast.Lambda)]
+    numbers = {
+        (node.lineno, node.col_offset): node.value
+        for function in functions
+        for node in ast.walk(function)
+        if isinstance(node, ast.Constant) and isinstance(node.value, float)
+    }
+    return [number for number in numbers.values() if not (number * 4).is_integer() or abs(number) >= 1000]
+
+
 def counted_files() -> list[Path]:
     return [path for part in COUNTED for path in sorted((ROOT / "src/hinge" / part).rglob("*.py"))]
 
 
 def test_few_numbers_are_constants():
-    assert sum(len(constants(path.read_text(encoding="utf-8"))) for path in counted_files()) <= MOST_CONSTANTS
+    """Those without a name count, too: a number is not gone because it stands inside a function."""
+    texts = {path: path.read_text(encoding="utf-8") for path in counted_files()}
+    named = sum(len(constants(text)) for text in texts.values())
+    unnamed = {path: nameless(text) for path, text in texts.items() if not path.as_posix().endswith(COEFFICIENTS)}
+    assert named + sum(map(len, unnamed.values())) <= MOST_CONSTANTS, [path for path in unnamed if unnamed[path]]
 
 
 def test_every_number_has_its_reason():
@@ -360,4 +380,8 @@ def test_every_number_has_its_reason():
 def test_a_constant_is_found():
     text = "A = 1\nB, C = 2.0, -1e-3\nD = np.float32(0.5)\nE = 2.0**-53\nF: float = 4 * EPS\n"
     assert constants(text) == ["A", "B", "C", "D", "E", "F"]
+    assert nameless("def f(x=4.0, y=1e-3):\n    return [0.5 * x, (lambda z: 0.9 * z)(y)]\nA = 1e-9\n") == [
+        1e-3,
+        0.9,
+    ]
     assert constants("A, B = range(2)\nC = True\nD = 'x'\nE = np.array([1])\nclass F:\n    g: int = 3\n") == []

@@ -121,11 +121,11 @@ def test_a_report_keeps_what_was_not_measured_again(tmp_path):
     old, new, page = tmp_path / "old", tmp_path / "new", tmp_path / "RESULTS.md"
 
     def measure(folder, section, date):
-        machine = {"kind": "machine", "date": date, "cpu": "C", "cores": 2, "memory_gb": 8, "system": "S"}
+        computer = {"kind": "computer", "date": date, "cpu": "C", "cores": 2, "memory_gb": 8, "system": "S"}
         what = {"kind": "run", "section": section, "case": "c", "title": "T", "n": 9, "d": 2, "contender": "hinge"}
         run = {**what, "library": "hinge", "status": "ok", "seconds": 1.0, "violation": 1e-4}
         folder.mkdir(exist_ok=True)
-        lines = [json.dumps(line) for line in ({**machine, "versions": {}}, run)]
+        lines = [json.dumps(line) for line in ({**computer, "versions": {}}, run)]
         (folder / f"{section}.jsonl").write_text("\n".join(lines) + "\n")
 
     for section in ("table", "more"):
@@ -136,8 +136,8 @@ def test_a_report_keeps_what_was_not_measured_again(tmp_path):
     measure(new, "table", "2026-02-02")
     assert report.write(new, page) == ["table"]
     assert page.read_text().count("Measured on 2026-02-02") == 1
-    machine, again = page.read_text().split("## Further shapes")[1].strip().split("\n", 1)
-    assert machine.startswith("Measured on 2026-01-01")
+    computer, again = page.read_text().split("## Further shapes")[1].strip().split("\n", 1)
+    assert computer.startswith("Measured on 2026-01-01")
     assert again.strip() == kept
     before = page.read_text()
     report.write(new, page)

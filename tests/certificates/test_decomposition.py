@@ -22,7 +22,7 @@ SETS = Sizes(one_set=50, smallest_set=20, largest_set=50, cheap_subset=NEVER, de
 SUBSET_FIRST = Sizes(one_set=50, smallest_set=20, largest_set=50, cheap_subset=100, dear_subset=100)
 RNG = np.random.default_rng(0)
 X = np.round(RNG.normal(size=(N, 8)), 3)
-WIDE = np.hstack([X, 0.1 * RNG.normal(size=(N, 92))])  # so many features that kernel values are dear
+WIDE = np.hstack([X, 0.1 * RNG.normal(size=(N, 92))])  # so many features that kernel values are expensive
 LABELS = np.where(X[:, 0] + np.sin(2 * X[:, 1]) + 0.5 * RNG.normal(size=N) > 0, 1.0, -1.0)
 TARGETS = np.sin(X[:, 0]) + 0.3 * RNG.normal(size=N)
 PROBLEMS = {
@@ -94,7 +94,7 @@ def test_cheap_kernels(formulation, shrinking, peer_objective):
 
 @every_problem
 def test_a_random_quarter_first(problem):
-    """A problem that begins at zero begins with a quarter of its samples, cheap or dear."""
+    """A problem that begins at zero begins with a quarter of its samples, cheap or expensive."""
     for rows, matrix in ((X, K), (WIDE, K_WIDE)):
         settings = Settings(solver="block", tol=1e-4, time_limit=600, sizes=SUBSET_FIRST)
         solution = solve(problem, Gram(rows, Kernel("rbf", gamma=GAMMA)), settings)
@@ -118,7 +118,7 @@ def test_dear_kernels_keep_rows_within_the_budget(problem, cache_rows):
         assert solution.report.cache_misses > solution.report.n_support
 
 
-@pytest.mark.parametrize("rows", [X, WIDE], ids=["cheap", "dear"])
+@pytest.mark.parametrize("rows", [X, WIDE], ids=["cheap", "expensive"])
 def test_memory_bounds_the_working_set(rows):
     """Its matrix, and the two that its free variables may need, take half of the budget at most."""
     problem, largest = c_svc(LABELS, C=100.0), []

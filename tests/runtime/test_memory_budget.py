@@ -70,8 +70,8 @@ def test_a_stored_matrix_counts_into_the_budget():
     assert gram.stored().cache_bytes == 200_000 - 8 * 100**2
     assert not gram.has_room_for(100)
     assert Gram(X, Kernel("rbf"), cache_bytes=240_000).stored().has_room_for(100)
-    dear = Gram(samples(100, 90)[0], Kernel("rbf"), cache_bytes=160_000)
-    trainer = Trainer(dear)
+    expensive = Gram(samples(100, 90)[0], Kernel("rbf"), cache_bytes=160_000)
+    trainer = Trainer(expensive)
     trainer.prepare([Task(np.arange(100), c_svc(np.resize([1.0, -1.0], 100), C=1.0))], n_runs=3)
     assert trainer.gram.cache_bytes == 80_000
 

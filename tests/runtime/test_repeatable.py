@@ -29,11 +29,11 @@ def samples():
 
 
 def data_of(name, X):
-    """Storages whose kernel values come in different ways, cheap and dear ones, and the kernel that suits them."""
+    """Storages whose kernel values come in different ways, cheap or expensive, and the kernel that suits them."""
     return {
         "few features": (X[:, :8], Kernel("rbf", gamma=0.1)),
         "dense": (X[:, :40], Kernel("rbf", gamma=0.02)),
-        "dear": (np.hstack([X, X**2]), Kernel("rbf", gamma=0.003)),
+        "expensive": (np.hstack([X, X**2]), Kernel("rbf", gamma=0.003)),
         "sparse": (sp.csr_matrix(np.where(np.abs(X) > 1.3, X, 0.0)), Kernel("rbf", gamma=0.03)),
         "bits": ((X > 0.8).astype(float), Kernel("rbf", gamma=0.05)),
         "few features, linear": (X[:, :30], Kernel("linear")),
@@ -42,7 +42,7 @@ def data_of(name, X):
 
 @pytest.mark.parametrize(
     ("data", "formulation"),
-    [(data, formulation) for data in ("few features", "dear") for formulation in FORMULATIONS]
+    [(data, formulation) for data in ("few features", "expensive") for formulation in FORMULATIONS]
     + [(data, "c_svc") for data in ("dense", "sparse", "bits", "few features, linear")],
 )
 def test_any_number_of_threads_gives_the_same_bits(data, formulation, samples):

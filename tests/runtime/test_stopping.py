@@ -158,7 +158,7 @@ def test_a_stall_on_an_active_set_leaves_no_residual_behind(noise, monkeypatch):
     )
 
 
-@pytest.mark.parametrize("d", [10, 100])  # cheap kernel values, and dear ones
+@pytest.mark.parametrize("d", [10, 100])  # cheap kernel values, and expensive ones
 def test_progress_on_an_active_set_survives_a_stop_while_it_is_taken_over(d, monkeypatch):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(16_000, d)), np.sign(rng.normal(size=16_000))

@@ -37,7 +37,7 @@ def brute_force(estimator, X, y, **params):
 
 CLASSIFIERS = {
     "svc": SVC(tol=TIGHT, gamma=0.3, C=2.0),
-    "svc-dear": SVC(tol=TIGHT, gamma=0.1, C=1e4),
+    "svc-expensive": SVC(tol=TIGHT, gamma=0.1, C=1e4),
     "svc-linear": SVC(tol=TIGHT, kernel="linear", C=0.5),
     "svc-no-threshold": SVC(tol=TIGHT, gamma=0.3, fit_intercept=False),
     "svc-weights": SVC(tol=TIGHT, gamma=0.3, class_weight={0: 3.0}),

@@ -13,7 +13,7 @@ from reference import assert_solved
 N = 1300  # more than one block of columns: some are done when the others are cancelled
 RNG = np.random.default_rng(0)
 NARROW, WIDE = RNG.normal(size=(N, 4)), RNG.normal(size=(N, 70))
-KERNELS = {"cheap": (NARROW, Kernel("rbf", gamma=0.2)), "dear": (WIDE, Kernel("rbf", gamma=0.02))}
+KERNELS = {"cheap": (NARROW, Kernel("rbf", gamma=0.2)), "expensive": (WIDE, Kernel("rbf", gamma=0.02))}
 
 
 def matrix(rows, kernel):
@@ -25,7 +25,7 @@ MATRICES = {name: matrix(*case) for name, case in KERNELS.items()}
 
 
 def cancel_after(gram, n_checks):
-    """Let the team ask so many times whether to stop before it is told to."""
+    """Let the team ask ``n_checks`` times whether to stop before it is told to."""
     answers = iter([False] * n_checks)
     gram.team.cancelled = lambda: next(answers, True)
 

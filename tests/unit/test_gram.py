@@ -10,11 +10,11 @@ from reference import kernel_matrix
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 5))
 K = kernel_matrix("rbf", X, X, gamma=0.2)
-WIDE = RNG.normal(size=(300, 90))  # dear enough for rows to be kept at their first use
+WIDE = RNG.normal(size=(300, 90))  # expensive enough for rows to be kept at their first use
 
 
 def grams(rows, **options):
-    """A cheap and a dear kernel whose caches hold so many rows, with their matrices."""
+    """A cheap and an expensive kernel whose caches hold ``rows`` rows, with their matrices."""
     budget = {"cache_bytes": rows * 300 * 8, "precision": "double"} | options
     yield Gram(X, Kernel("rbf", gamma=0.2), **budget), K
     yield Gram(WIDE, Kernel("rbf", gamma=0.02), **budget), kernel_matrix("rbf", WIDE, WIDE, gamma=0.02)

@@ -88,7 +88,7 @@ def test_the_choice_of_precision():
 @pytest.mark.parametrize("ratio", [1.0, 1e3, 1e5])
 @pytest.mark.parametrize("d", [10, 40, 90])
 def test_solutions_on_clusters_far_from_the_origin(d, ratio):
-    """With small working sets the solver works on restrictions of restrictions, cheap and dear."""
+    """With small working sets the solver works on restrictions of restrictions, cheap and expensive."""
     X, kernel, K = clusters(d, ratio)
     y = np.where(X[:, 0] - np.where(np.arange(N) % 2, 4, 3) * ratio / np.sqrt(d) > 0, 1.0, -1.0)
     problem = c_svc(y, C=10.0)

@@ -40,7 +40,9 @@ def halving(evaluate: Evaluate, job: Job, param_grid: Any, metric: Any) -> Found
     The last round uses all samples. Within a fold the samples of a round contain those of the round before.
     """
     candidates = list(ParameterGrid(param_grid))
-    n_rounds = 1 + int(np.floor(np.log(len(candidates)) / np.log(_FACTOR) + 1e-9))
+    n_rounds = 1
+    while _FACTOR**n_rounds <= len(candidates):
+        n_rounds += 1
     shares = [_FACTOR ** -float(n_rounds - 1 - k) for k in range(n_rounds)]
     n_train = min(len(train) for train, _ in job.splits)
     shares = [share for share in shares if share * n_train >= _FEWEST] or [1.0]

@@ -41,7 +41,7 @@ class Growth:
     Attributes
     ----------
     share : int
-        One sample in so many is chosen at first.
+        Samples for each one that is chosen at first.
     most_turns : int
         Turns after which a problem is left to the general way: most take three or four.
     near : float

@@ -21,7 +21,7 @@ from hinge.solvers.block.block import solve_block
 from hinge.solvers.block.shrinking import ActiveSet, near_margin
 from hinge.solvers.exactness import is_vague_near, refresh
 from hinge.solvers.run import Run
-from hinge.solvers.state import State, keeps_sums
+from hinge.solvers.state import SUM_ERROR, State, keeps_sums
 
 
 def resume(state: State, known: Reference, tol: float) -> None:
@@ -113,7 +113,7 @@ def _restore_sums(state: State) -> bool:
     for g, total in enumerate(problem.sums):
         mine = np.flatnonzero(problem.group == g)
         lack = float(total - beta[mine].sum())
-        if abs(lack) > 1e-13 * (abs(total) + float(np.abs(beta[mine]).sum())):
+        if abs(lack) > SUM_ERROR * (abs(total) + float(np.abs(beta[mine]).sum())):
             _fill(problem, beta, state.residual, mine, lack)
     return not np.array_equal(before, beta)
 

@@ -86,7 +86,8 @@ def votes_between(
             confidence[side, :, i] += value[:, pair]
             confidence[side, :, j] -= opposite[:, pair]
     if with_confidence:
-        finite = np.clip(confidence, -1e300, 1e300)
+        most = 1e300  # three times it is finite, too
+        finite = np.clip(confidence, -most, most)
         votes += finite / (3 * (np.abs(finite) + 1))
     return votes[0], votes[1]
 

@@ -22,10 +22,12 @@ N_FOLDS = 5
 #: LIBSVM's constant for the sigmoid: no probability of a pair is nearer to 0 or 1 than this.
 NEAREST_TO_CERTAIN = 1e-7
 
-# Newton's method for a sigmoid, as in Lin, Lin & Weng (2007): its most steps, its shortest one, what is added to
-# the diagonal of the Hessian, and the gradient for each unit of weight at which it ends.
+# Newton's method for a sigmoid, as in Lin, Lin & Weng (2007): its most steps, its shortest one, the share of what
+# the slope promises that a step must gain, what is added to the diagonal of the Hessian, and the gradient for each
+# unit of weight at which it ends.
 _MOST_NEWTON_STEPS = 100
 _SMALLEST_STEP = 1e-10
+_LEAST_GAIN = 1e-4
 _HESSIAN_RIDGE = 1e-12
 _GRADIENT_TOL = 1e-9
 
@@ -152,7 +154,7 @@ def fit_sigmoid(decisions: Vector, is_positive: NDArray[np.bool_], weights: Vect
             new = _likelihood_loss(
                 decisions, target, weights, A + length * direction[0], B + length * direction[1]
             )
-            if new < loss + 1e-4 * length * slope:
+            if new < loss + _LEAST_GAIN * length * slope:
                 A, B, loss = A + length * direction[0], B + length * direction[1], new
                 break
             length /= 2

@@ -21,6 +21,7 @@ from hinge.kernel.rounding import UNIT
 from hinge.report import Solution
 from hinge.runtime import clock
 from hinge.solvers.one_pass import is_for_one_pass
+from hinge.solvers.state import SUM_ERROR
 from hinge.training.course import Course, Fit
 from hinge.training.formulation import Classification, Formulation
 from hinge.training.machine import Machine, assemble, combined_report, machine_of
@@ -242,7 +243,7 @@ def _factor(
         return 1.0
     growth = width[counts] / former[counts]
     factor = float(np.median(growth))
-    alike = np.isclose(growth, factor, rtol=1e-12, atol=0)
+    alike = np.isclose(growth, factor, rtol=SUM_ERROR, atol=0)
     if factor == 1 or 2 * np.count_nonzero(alike) <= len(growth):
         return 1.0
     if factor < 1 or problem.sums.any():

@@ -26,7 +26,9 @@ logger = logging.getLogger("hinge")
 # How often a unit, or the job, is sent again in vain before it is suspected of killing workers. Dask itself tries
 # four workers each time.
 _MOST_TRIES = 5
-_JOB = -1
+
+# In the place of a unit's number: what all units share is to blame.
+_JOB = None
 
 # Seconds that a scheduler has to answer.
 _CONNECT_SECONDS = 15
@@ -133,7 +135,7 @@ class _Run:
         self.waiting[number] = Unit(tuple(unit.candidates[k] for k in left), tuple(unit.indices[k] for k in left))
         self._send(number)
 
-    def _blame(self, culprit: int, name: str, error: BaseException | None) -> None:
+    def _blame(self, culprit: int | None, name: str, error: BaseException | None) -> None:
         self.tries[culprit] += 1
         if self.tries[culprit] > _MOST_TRIES:
             raise RuntimeError(

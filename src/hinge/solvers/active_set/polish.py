@@ -21,6 +21,7 @@ from hinge.dual.residuals import exact_residual
 from hinge.kernel.gram import Gram
 from hinge.report import Report, Solution
 from hinge.runtime.threads import blas_on_one_thread
+from hinge.settings import Settings
 from hinge.solvers.active_set.direct import AIM, FREED_SHARE, HIDDEN, MOST_FREE, MOST_FREED, Room, settle
 from hinge.solvers.conclusion import solution_at
 from hinge.solvers.pairs.step import Point
@@ -35,7 +36,11 @@ _INNER_PATIENCE = 12
 
 
 def polish(
-    problem: DualProblem, gram: Gram, solution: Solution, tol: float = 1e-3, most_evaluations: float = 4e6
+    problem: DualProblem,
+    gram: Gram,
+    solution: Solution,
+    tol: float = Settings.tol,
+    most_evaluations: float = np.inf,
 ) -> Solution:
     """Return the solution with its violation brought down to rounding, or as it was where that takes too long.
 
@@ -50,7 +55,7 @@ def polish(
     tol : float
         The tolerance it was solved to: residuals are computed exactly enough for that.
     most_evaluations : float
-        Kernel evaluations that polishing may take; by default about a hundredth of a second.
+        Kernel evaluations that polishing may take.
 
     Returns
     -------

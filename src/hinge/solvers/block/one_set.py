@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from hinge.kernel.rounding import UNIT
 from hinge.report import Status
 from hinge.solvers.block.block import solve_block, solve_by_size
 from hinge.solvers.exactness import refresh
@@ -105,7 +106,7 @@ def _with_weights(state: State) -> State | None:
     problem = state.problem
     if is_unbounded(problem):
         return None
-    is_zero_sum = problem.n_groups > 0 and abs(problem.sums.sum()) <= 1e-15 * np.abs(problem.sums).sum()
+    is_zero_sum = problem.n_groups > 0 and abs(problem.sums.sum()) <= 4 * UNIT * np.abs(problem.sums).sum()
     gram = state.gram.with_weights(centered=bool(is_zero_sum))
     return None if gram is None else State(problem, gram, state.beta.copy(), problem.v.copy(), is_stale=True)
 

@@ -39,6 +39,8 @@ class Schedule:
         By how much the width shrinks.
     accuracy : float
         Share of the loss that rounding may change, to which the rounded problem is solved.
+    flat : float
+        A slope that is this share of its terms is nothing but their rounding.
     steps : int
         Newton steps of one width, at most.
     crowding : float
@@ -52,6 +54,7 @@ class Schedule:
     first: float = 1.0
     factor: float = 4.0
     accuracy: float = 0.01
+    flat: float = 1e-12
     steps: int = 50
     crowding: float = 0.2
     patience: int = 5
@@ -150,7 +153,7 @@ class _Run:
                 self._check(f"margins rounded over {width:.2g}")
                 n_band = problem.n_in_band(place.score, width)
                 rounding = 0.25 * width * problem.C * n_band  # what the band may add to the gap, by its size
-                if 0.5 * slope.size <= schedule.accuracy * rounding or slope.size <= 1e-12 * slope.total:
+                if 0.5 * slope.size <= schedule.accuracy * rounding or slope.size <= schedule.flat * slope.total:
                     break
                 there, n_products = newton_step(problem, self.gram.product, place, slope, width, policy)
                 self.iterations += n_products

@@ -232,7 +232,7 @@ def root(slope_at: Callable[[float], float], slope: float, policy: Proximal) -> 
 
     By false position, with a bisection every third time.
     """
-    low, high = 0.0, 1.0
+    low, high, edge = 0.0, 1.0, 0.05  # a trial cuts off a twentieth at least
     low_slope, high_slope = slope, slope_at(1.0)
     if not slope < 0:
         return 0.0
@@ -240,7 +240,7 @@ def root(slope_at: Callable[[float], float], slope: float, policy: Proximal) -> 
         return 1.0
     for trial in range(policy.steps):
         share = low_slope / (low_slope - high_slope) if trial % 3 else 0.5
-        length = low + min(max(share, 0.05), 0.95) * (high - low)
+        length = low + min(max(share, edge), 1 - edge) * (high - low)
         here = slope_at(length)
         if abs(here) <= policy.share * -slope:
             return length
