@@ -49,91 +49,19 @@ class DaskSVC(OnCluster, SVC):  # type: ignore[misc]
 
 @on_cluster(NuSVC)
 class DaskNuSVC(OnCluster, NuSVC):  # type: ignore[misc]
-    """ν-support vector classification on a Dask cluster: the machine that `hinge.NuSVC` would find, exactly.
-
-    Parameters
-    ----------
-    client, checkpoint
-        As in `DaskSVC`.
-    **parameters
-        Those of `hinge.NuSVC`, with the same exceptions.
-
-    See Also
-    --------
-    DaskSVC : What is said there holds here.
-
-    Examples
-    --------
-    >>> from hinge.dask import DaskNuSVC
-    >>> DaskNuSVC(nu=0.2).to_local()
-    NuSVC(nu=0.2)
-    """
+    """ν-support vector classification on a Dask cluster: the machine that `hinge.NuSVC` would find, exactly."""
 
 
 @on_cluster(SVR)
 class DaskSVR(OnCluster, SVR):  # type: ignore[misc]
-    """ε-support vector regression on a Dask cluster: the machine that `hinge.SVR` would find, exactly.
-
-    Parameters
-    ----------
-    client, checkpoint
-        As in `DaskSVC`.
-    **parameters
-        Those of `hinge.SVR`, with the same exceptions.
-
-    See Also
-    --------
-    DaskSVC : What is said there holds here.
-
-    Examples
-    --------
-    >>> from hinge.dask import DaskSVR
-    >>> DaskSVR(epsilon=0.2).to_local()
-    SVR(epsilon=0.2)
-    """
+    """ε-support vector regression on a Dask cluster: the machine that `hinge.SVR` would find, exactly."""
 
 
 @on_cluster(NuSVR)
 class DaskNuSVR(OnCluster, NuSVR):  # type: ignore[misc]
-    """ν-support vector regression on a Dask cluster: the machine that `hinge.NuSVR` would find, exactly.
-
-    Parameters
-    ----------
-    client, checkpoint
-        As in `DaskSVC`.
-    **parameters
-        Those of `hinge.NuSVR`, with the same exceptions.
-
-    See Also
-    --------
-    DaskSVC : What is said there holds here.
-
-    Examples
-    --------
-    >>> from hinge.dask import DaskNuSVR
-    >>> DaskNuSVR(nu=0.2).to_local()
-    NuSVR(nu=0.2)
-    """
+    """ν-support vector regression on a Dask cluster: the machine that `hinge.NuSVR` would find, exactly."""
 
 
 @on_cluster(OneClassSVM)
 class DaskOneClassSVM(OnCluster, OneClassSVM):  # type: ignore[misc]
-    """The region of the data, found on a Dask cluster: the machine that `hinge.OneClassSVM` would find, exactly.
-
-    Parameters
-    ----------
-    client, checkpoint
-        As in `DaskSVC`.
-    **parameters
-        Those of `hinge.OneClassSVM`, with the same exceptions.
-
-    See Also
-    --------
-    DaskSVC : What is said there holds here.
-
-    Examples
-    --------
-    >>> from hinge.dask import DaskOneClassSVM
-    >>> DaskOneClassSVM(nu=0.2).to_local()
-    OneClassSVM(nu=0.2)
-    """
+    """The region of the data found on a Dask cluster: the machine that `hinge.OneClassSVM` would find, exactly."""

@@ -48,6 +48,28 @@ _FEW = 20_000
 _SIDE_BY_SIDE = 4
 
 
+# What follows the first line of a machine's page; that of `DaskSVC` says all that holds for every one.
+_PAGE = """
+
+    Parameters
+    ----------
+    client, checkpoint
+        As in `DaskSVC`.
+    **parameters
+        Those of `hinge.{name}`, with the same exceptions.
+
+    See Also
+    --------
+    DaskSVC : What is said there holds here.
+
+    Examples
+    --------
+    >>> from hinge.dask import Dask{name}
+    >>> Dask{name}(tol=0.01).to_local()
+    {name}(tol=0.01)
+    """
+
+
 class OnCluster(KernelMachine):
     """Adds training on a cluster, and answers about Dask collections, to a kernel machine."""
 
@@ -235,7 +257,7 @@ def _shared(machine: Any) -> Any:
 
 
 def on_cluster(local: type[Any]) -> Callable[[T], T]:
-    """Give a class the parameters of a local machine and ``client`` and ``checkpoint``, and lazy answers."""
+    """Give a class the parameters of a local machine, ``client`` and ``checkpoint``, lazy answers and a page."""
 
     def adapt(cls: T) -> T:
         known = inspect.signature(local.__init__).parameters
@@ -249,6 +271,8 @@ def on_cluster(local: type[Any]) -> Callable[[T], T]:
         __init__.__signature__ = inspect.Signature([*known.values(), *ours])  # type: ignore[attr-defined]
         cls.__init__ = __init__  # type: ignore[misc]
         cls._local = local  # type: ignore[attr-defined]
+        if cls.__doc__ and "\n" not in cls.__doc__:
+            cls.__doc__ += _PAGE.format(name=local.__name__)
         constraints = {**local._parameter_constraints, **OnCluster._parameter_constraints}
         names = {*known, *_OURS}
         cls._parameter_constraints = {name: rule for name, rule in constraints.items() if name in names}  # type: ignore[attr-defined]

@@ -30,7 +30,7 @@ def _parts(number: Fraction, bits: tuple[int, ...]) -> tuple[float, ...]:
 
 
 # Products of the first two parts with a power of two's exponent are exact.
-_LN2_A, _LN2_B, _LN2_C = _parts(Fraction(Decimal(2).ln(Context(prec=60))), (40, 40, 53))
+_LN2 = _parts(Fraction(Decimal(2).ln(Context(prec=60))), (40, 40, 53))
 
 # e^f − 1 = f + f²/2! + … for |f| below ln 2 / 2 / 2^8: ten terms reach 1e-33.
 _HALVINGS = 8
@@ -86,7 +86,7 @@ def exponential(x: Pair) -> Pair:
     if not x[0] > _UNDERFLOW:  # also −∞
         return 0.0, 0.0
     n = np.rint(x[0] * LOG2E)
-    f = add(add(add(x, (-n * _LN2_A, 0.0)), (-n * _LN2_B, 0.0)), (-n * _LN2_C, 0.0))
+    f = add(add(add(x, (-n * _LN2[0], 0.0)), (-n * _LN2[1], 0.0)), (-n * _LN2[2], 0.0))
     scale = 1.0 / (1 << _HALVINGS)
     f = (f[0] * scale, f[1] * scale)
     # m = e^f − 1; squaring e^f turns it into m² + 2m, which keeps its leading digits.

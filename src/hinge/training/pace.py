@@ -18,8 +18,6 @@ class Caution:
     ----------
     window : float
         Share of the time so far, the latest, that a line is laid through.
-    heaviest : float
-        Share of that time that a single look stands for at most.
     steady : float
         Share of the time so far for which the finish must have been foretold alike.
     alike : float
@@ -40,7 +38,6 @@ class Caution:
     """
 
     window: float = 0.5
-    heaviest: float = 0.1
     steady: float = 0.1
     alike: float = 1.5
     most_left: float = 0.5
@@ -179,7 +176,8 @@ class Pace:
             return None
         times = np.array([time for time, _ in self._past])
         left = np.array([left for _, left in self._past])
-        weights = np.minimum(np.diff(times, prepend=times[0]), _USUAL.heaviest * _USUAL.window * now)  # by time
+        # Looks count by the time since the one before, as far as fewer looks than a line needs would have it.
+        weights = np.minimum(np.diff(times, prepend=times[0]), _USUAL.window * now / _USUAL.few)
         if weights.sum() <= 0:
             return None
         weights /= weights.sum()

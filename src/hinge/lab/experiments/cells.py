@@ -136,18 +136,20 @@ class Outcome:
         Samples; support vectors that are free and at their bound.
     iterations, outer_steps, kernel_evaluations : int
         Work: steps, working sets or rounds, kernel values.
-    seconds, cpu_seconds : float
-        On the wall, of the processor; neither contains compilation.
-    objective, violation : float
-        Where it ended; the objective is ½ βᵀKβ − vᵀβ.
+    violation : float
+        Where it ended.
     checked : float or None
         The violation computed again, in double precision, from β alone; None where that would take too long.
+    objective : float
+        ½ βᵀKβ − vᵀβ where it ended.
+    rounded : float or None
+        The objective at the same β with kernel values rounded to single precision.
+    seconds, cpu_seconds : float
+        On the wall, of the processor; neither contains compilation.
     load : float or None
         How many programs wanted a processor meanwhile (the system's load average), if it is known.
     error : float or None
         Share of the held-out rows whose label is not found.
-    rounded : float or None
-        The objective at the same β with kernel values rounded to single precision.
     origin : Origin or None
         Where this comes from.
     """
@@ -160,14 +162,14 @@ class Outcome:
     iterations: int = 0
     outer_steps: int = 0
     kernel_evaluations: int = 0
-    seconds: float = 0.0
-    cpu_seconds: float = 0.0
-    objective: float = 0.0
     violation: float = 0.0
     checked: float | None = None
+    objective: float = 0.0
+    rounded: float | None = None
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
     load: float | None = None
     error: float | None = None
-    rounded: float | None = None
     origin: Origin | None = field(default=None, compare=False)
 
     @property
