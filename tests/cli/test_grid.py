@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from hinge.cli.commands import grid
-from hinge.cli.grid_points import Table, bisected, steps, visiting_order
+from hinge.cli.grid_points import Rates, bisected, steps, visiting_order
 from hinge.cli.tables import GRID
 
 TIGHT = ("-e", "1e-5")  # LIBSVM's answer at its default tolerance may put a sample on the other side
@@ -120,7 +120,7 @@ def test_best_point_does_not_depend_on_the_order_of_computation():
         if rate > best_rate or (rate == best_rate and g == best[1] and c < best[0]):
             best_rate, best = rate, (c, g)
     for _ in range(5):
-        table = Table(order)
+        table = Rates(order)
         for point in rng.permutation(len(order)):
             table.add({order[point]: rates[order[point]]})
         assert table.best() == best

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hinge.arrays import Vector
-from hinge.cli.data import Samples, explained, leave
+from hinge.cli.data import DataFile, explained, leave
 from hinge.cli.options import Parsed
 from hinge.cli.parameters import Parameters
 from hinge.io import LibsvmModel
@@ -59,11 +59,11 @@ def on_cluster(command: str, parsed: Parsed, files: Sequence[str]) -> Iterator[S
         leave(f"hinge {command}: {error}")
 
 
-def samples_on(cluster: Session, files: Sequence[str]) -> Samples:
+def samples_on(cluster: Session, files: Sequence[str]) -> DataFile:
     """Have the workers read data files, or say what is wrong with these and leave."""
     with explained(", ".join(files), _CANNOT_OPEN):
         try:
-            return Samples(*cluster.samples_of(files))
+            return DataFile(*cluster.samples_of(files))
         except MemoryError as error:  # of a worker
             return leave(str(error))
 

@@ -35,7 +35,7 @@ _COMPILED_BYTES, _LEAST_BYTES = 64_000_000, 16_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
+class DataFile:
     """Samples and targets of a file.
 
     Attributes
@@ -120,7 +120,7 @@ def explained(path: str, cannot_open: str) -> Iterator[None]:
 
 def read_samples(
     path: str, parsed: Parsed, cannot_open: str = "can't open input file", names: tuple[str, ...] = ()
-) -> Samples:
+) -> DataFile:
     """Read a data file, or print what is wrong with it and leave.
 
     Parameters
@@ -145,11 +145,11 @@ def read_samples(
         if label is not None:
             leave(f"--label is for tables ({', '.join(READERS)}); LIBSVM's text has its labels in front")
         data = read_lines(path, Reader(zero_based=True, threads=parsed["threads"]))
-    return Samples(data.X, data.y, qid=data.qid)
+    return DataFile(data.X, data.y, qid=data.qid)
 
 
 @contextmanager
-def spooled_samples(path: str, parsed: Parsed, model_path: str) -> Iterator[tuple[Samples, int]]:
+def spooled_samples(path: str, parsed: Parsed, model_path: str) -> Iterator[tuple[DataFile, int]]:
     """Read a data file into a temporary file; yield its samples and the bytes that are left for training.
 
     What training puts down on the way goes to the same folder, which is gone at the end, also after Ctrl-C.
@@ -170,7 +170,7 @@ def spooled_samples(path: str, parsed: Parsed, model_path: str) -> Iterator[tupl
         if left < least:
             needed = parsed["memory"] - left + least
             leave(f"--memory: {len(data.y)} samples and the program itself take {needed // 10**6} MB at the least")
-        yield Samples(data.X, data.y), left
+        yield DataFile(data.X, data.y), left
     finally:
         tempfile.tempdir = former
         shutil.rmtree(folder, ignore_errors=True)
@@ -190,15 +190,15 @@ def _tell_guess(path: str, guess: str, parsed: Parsed) -> None:
         print(f"{path}: labels are taken from {guess}; --label says another", file=sys.stderr)
 
 
-def _numbered(rows: Any, y: Any, names: tuple[str, ...]) -> Samples:
+def _numbered(rows: Any, y: Any, names: tuple[str, ...]) -> DataFile:
     """Return samples whose labels are numbers: those of words count from 1."""
     if y.dtype.kind != "U":
-        return Samples(rows, np.asarray(y, np.float64))
+        return DataFile(rows, np.asarray(y, np.float64))
     names = names or tuple(np.unique(y).tolist())
     if any("\n" in name for name in names):
         leave("a label holds a line break: labels must be words or numbers")
     number = {name: k for k, name in enumerate(names, 1)}
-    return Samples(rows, np.array([number.get(word, 0) for word in y.tolist()], np.float64), names)
+    return DataFile(rows, np.array([number.get(word, 0) for word in y.tolist()], np.float64), names)
 
 
 def classes_path(model_path: str) -> str:

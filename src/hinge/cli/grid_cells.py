@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge.arrays import Index
-from hinge.cli.data import Samples
+from hinge.cli.data import DataFile
 from hinge.cli.folds import GlibcRandom
 from hinge.cli.grid_points import Point
 from hinge.cli.machines import folds_of, group_classes
@@ -39,21 +39,21 @@ _SECONDS_TO_LOOK = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Sought:
     """What is searched.
 
     Attributes
     ----------
     parameters : Parameters
         The options of ``hinge train``.
-    samples : Samples
+    samples : DataFile
         The data.
     n_folds : int
         Number of folds.
     """
 
     parameters: Parameters
-    samples: Samples
+    samples: DataFile
     n_folds: int
 
     def digest(self) -> str:
@@ -79,7 +79,7 @@ class Problem:
         return order, numbers
 
 
-def can_share(problem: Problem) -> bool:
+def can_share(problem: Sought) -> bool:
     """Whether estimators solve what LIBSVM solves: not for ``-b 1``, nor for folds that lack all but one class."""
     p = problem.parameters
     if p.probability:
@@ -125,7 +125,7 @@ class SharedSearch:
 
     Parameters
     ----------
-    problem : Problem
+    problem : Sought
         What is searched.
     points : sequence of Point
         All points, in the order in which their gammas are to be taken.
@@ -138,7 +138,12 @@ class SharedSearch:
     """
 
     def __init__(
-        self, problem: Problem, points: Sequence[Point], known: Mapping[Point, float], engine: Any, on_rate: OnRate
+        self,
+        problem: Sought,
+        points: Sequence[Point],
+        known: Mapping[Point, float],
+        engine: Any,
+        on_rate: OnRate,
     ) -> None:
         self.problem, self.known, self.engine, self.on_rate = problem, known, engine, on_rate
         self.job = _job(problem)
@@ -199,7 +204,7 @@ class SharedSearch:
         return Cell(index, {}, {"score": [score] * self.problem.n_folds}, {}, [], [], [], [], True)
 
 
-def _job(problem: Problem) -> Job:
+def _job(problem: Sought) -> Job:
     from hinge import SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM
     from hinge.selection import Job
 

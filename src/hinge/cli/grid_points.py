@@ -101,7 +101,7 @@ def visiting_order(cs: Sequence[float | None], gammas: Sequence[float | None]) -
 
 
 @dataclass
-class Table:
+class Rates:
     """The rates found so far.
 
     ``grid.py`` takes the first point of the best rate in its order, then a smaller C at the same γ. So do we, in
@@ -116,7 +116,7 @@ class Table:
 
     Examples
     --------
-    >>> table = Table([(1, -1), (1, -3), (3, -1), (3, -3)])
+    >>> table = Rates([(1, -1), (1, -3), (3, -1), (3, -3)])
     >>> table.add({(3, -3): 84.0, (1, -3): 84.0, (3, -1): 84.0, (1, -1): 80.0})
     >>> table.best()
     (1, -3)

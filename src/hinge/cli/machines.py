@@ -40,7 +40,7 @@ _ROUNDED_VALUES = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class Shared:
     """What all machines of a run share.
 
     Attributes
@@ -167,7 +167,7 @@ class ModelPlan:
             found.append(training)
         return found
 
-    def finish(self, run: Run) -> LibsvmModel:
+    def finish(self, run: Shared) -> LibsvmModel:
         """Put the model together, without probabilities."""
         p, kernel, k = run.parameters, run.kernel, len(self.classes)
         rho = np.array([0.0 - machine.intercept for machine in self.machines], np.float64)
@@ -190,7 +190,7 @@ class ModelPlan:
         return LibsvmModel(p.svm_type, kernel, rho, coefficients, _vectors(run, support), self.labels, n_support)
 
 
-def _vectors(run: Run, places: Index) -> Any:
+def _vectors(run: Shared, places: Index) -> Any:
     rows = rows_of(run.rows, places, run.parameters.cache_bytes)
     if not run.kernel.is_precomputed:
         return rows
@@ -224,7 +224,7 @@ def folds_of(labels: NDArray[np.int64] | None, n: int, n_folds: int, random: Gli
     return plain_folds(n, n_folds, random)
 
 
-def plan_model(run: Run, samples: Index, random: GlibcRandom) -> ModelPlan:
+def plan_model(run: Shared, samples: Index, random: GlibcRandom) -> ModelPlan:
     """Plan the training of one model on some of the samples, in their order."""
     if run.parameters.is_classifier:
         return _plan_classes(run, samples, random)
@@ -235,7 +235,7 @@ def plan_model(run: Run, samples: Index, random: GlibcRandom) -> ModelPlan:
     return result
 
 
-def _single(run: Run, samples: Index) -> Training:
+def _single(run: Shared, samples: Index) -> Training:
     samples = np.sort(samples)
     p, y, n = run.parameters, run.y[samples], len(samples)
     if p.svm_type == "one_class":
@@ -250,7 +250,7 @@ def _single(run: Run, samples: Index) -> Training:
     return Training(Task(samples, problem), (p.cost, p.cost))
 
 
-def _plan_classes(run: Run, samples: Index, random: GlibcRandom) -> ModelPlan:
+def _plan_classes(run: Shared, samples: Index, random: GlibcRandom) -> ModelPlan:
     p = run.parameters
     labels, members = group_classes(run.labels[samples])
     classes = [samples[places] for places in members]
@@ -270,7 +270,7 @@ def _plan_classes(run: Run, samples: Index, random: GlibcRandom) -> ModelPlan:
     return result
 
 
-def _two_class(run: Run, samples: Index, signs: Vector, costs: tuple[float, float]) -> Training:
+def _two_class(run: Shared, samples: Index, signs: Vector, costs: tuple[float, float]) -> Training:
     order = np.argsort(samples)  # the solver wants samples in the order of the Gram matrix
     samples, signs = samples[order], signs[order]
     if run.parameters.svm_type == "nu_svc":
@@ -280,7 +280,7 @@ def _two_class(run: Run, samples: Index, signs: Vector, costs: tuple[float, floa
 
 
 def _calibrating(
-    run: Run, samples: Index, signs: Vector, costs: tuple[float, float], random: GlibcRandom
+    run: Shared, samples: Index, signs: Vector, costs: tuple[float, float], random: GlibcRandom
 ) -> list[HeldOut]:
     folds = plain_folds(len(samples), N_FOLDS, random)
     parts = []
@@ -317,7 +317,7 @@ def _filled_nu_svc(signs: Vector, nu: float) -> DualProblem:
         return DualProblem(np.zeros(len(signs)), lo, hi, group, sums, len(signs), start)
 
 
-def train_all(run: Run, trainings: Sequence[Training], watch: Watch, tol: float) -> None:
+def train_all(run: Shared, trainings: Sequence[Training], watch: Watch, tol: float) -> None:
     """Train every machine to the tolerance."""
     p, tasks = run.parameters, [training.task for training in trainings]
     gram = Gram(run.X, run.kernel, cache_bytes=p.cache_bytes, threads=p.threads)

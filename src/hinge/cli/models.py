@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from hinge.cli.data import Samples, leave
+from hinge.cli.data import DataFile, leave
 from hinge.estimators.files import load_model
 from hinge.io import ModelFileError
 
@@ -22,7 +22,7 @@ def read_model(path: str, n_features: int | None = None) -> Any:
         leave(f"can't open model file {path}: {error.strerror or error}")
 
 
-def model_and_samples(path: str, samples: Samples) -> tuple[Any, Any, Any]:
+def model_and_samples(path: str, samples: DataFile) -> tuple[Any, Any, Any]:
     """Read a model file for these samples; return the estimator, and X and y as it takes them."""
     machine = read_model(path)
     if machine.kernel == "precomputed":

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from hinge.arrays import Vector
-from hinge.cli.machines import HeldOut, ModelPlan, Run, Training
+from hinge.cli.machines import HeldOut, ModelPlan, Shared, Training
 from hinge.io.models.libsvm_model import LibsvmModel
 from hinge.training.multiclass import count_votes
 from hinge.training.probability import (
@@ -26,7 +26,7 @@ _COUPLING_TOLERANCE = 0.005
 _LEAST_ITERATIONS = 100
 
 
-def calibrated(model: LibsvmModel, plan: ModelPlan, run: Run) -> LibsvmModel:
+def calibrated(model: LibsvmModel, plan: ModelPlan, run: Shared) -> LibsvmModel:
     """Return the model with what ``-b 1`` adds to it."""
     if not run.parameters.probability:
         return model
@@ -44,7 +44,7 @@ def calibrated(model: LibsvmModel, plan: ModelPlan, run: Run) -> LibsvmModel:
     return replace(model, density_marks=_marks(plan, run))
 
 
-def _decisions(parts: list[HeldOut], n: int, run: Run) -> Vector:
+def _decisions(parts: list[HeldOut], n: int, run: Shared) -> Vector:
     decisions = np.empty(n)
     for part in parts:
         if isinstance(part.training, Training):
@@ -54,7 +54,7 @@ def _decisions(parts: list[HeldOut], n: int, run: Run) -> Vector:
     return decisions
 
 
-def _marks(plan: ModelPlan, run: Run) -> Vector | None:
+def _marks(plan: ModelPlan, run: Shared) -> Vector | None:
     decisions = run.decide(plan.machines, plan.samples)[:, 0]
     n_low = np.count_nonzero(decisions < 0)
     half = N_MARKS // 2

@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 from hinge.arrays import Vector
-from hinge.cli.data import Samples, leave
+from hinge.cli.data import DataFile, leave
 from hinge.cli.options import EXIT_FAILURE, EXIT_OK, Parsed
 from hinge.cli.outputs import as_json, write_json
 from hinge.cli.parameters import Parameters
@@ -16,7 +16,7 @@ _FULL_DIGITS = 17
 _LIBSVM_DIGITS = 8
 
 
-def train_ranking(parsed: Parsed, parameters: Parameters, samples: Samples, path: str) -> int:
+def train_ranking(parsed: Parsed, parameters: Parameters, samples: DataFile, path: str) -> int:
     """Train a ranking and write its model file; return the exit code."""
     from hinge.estimators.files import save_model
     from hinge.estimators.ranking import RankSVM

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hinge.arrays import Vector
-from hinge.cli.machines import ModelPlan, Run, Training
+from hinge.cli.machines import ModelPlan, Shared, Training
 from hinge.io.models.libsvm_model import LibsvmModel
 from hinge.training.machine import half_margin
 
@@ -15,7 +15,7 @@ from hinge.training.machine import half_margin
 _DOT = 1000
 
 
-def plan_lines(plan: ModelPlan, model: LibsvmModel, run: Run) -> list[str]:
+def plan_lines(plan: ModelPlan, model: LibsvmModel, run: Shared) -> list[str]:
     """Return what ``svm-train`` prints while it trains one model."""
     lines = []
     is_classifier = model.is_classifier
@@ -43,7 +43,7 @@ def noise_lines(sigma: float, name: str) -> list[str]:
     ]
 
 
-def training_lines(training: Training, run: Run) -> list[str]:
+def training_lines(training: Training, run: Shared) -> list[str]:
     """Return the lines about one machine: progress, iterations, objective, rho, support vectors."""
     machine, problem = training.machine, training.task.problem
     solution, n = machine.solution, problem.n_samples

@@ -22,8 +22,9 @@ from hinge.estimators.stand_in import originals
 from hinge.estimators.svc import SVC
 from hinge.estimators.svdd import SVDD
 from hinge.io.budget import Budget
-from hinge.io.models.libsvm_model import CLASSIFIERS, LibsvmModel, SvmType
-from hinge.io.models.libsvm_text import ModelFileError, kernel_type_of, read_libsvm_model, write_libsvm_model
+from hinge.io.models.libsvm_model import CLASSIFIERS, LibsvmModel, ModelFileError, SvmType
+from hinge.io.models.read import read_libsvm_model
+from hinge.io.models.write import kernel_type_of, write_libsvm_model
 from hinge.model import Model
 from hinge.training.multiclass import by_opponent, duels
 

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from hinge.io.atomic import atomic_write
-from hinge.io.models.libsvm_model import LibsvmModel
-from hinge.io.models.libsvm_text import ModelFileError, read_libsvm_model, write_libsvm_model
+from hinge.io.models.libsvm_model import LibsvmModel, ModelFileError
+from hinge.io.models.read import read_libsvm_model
+from hinge.io.models.write import write_libsvm_model
 from hinge.io.svmlight.errors import DataFileError, LineError
 from hinge.io.svmlight.read import MAX_INDEX, Data, read_data
 from hinge.io.svmlight.write import write_data

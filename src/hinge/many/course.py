@@ -32,7 +32,7 @@ FAILED = "failed"
 
 
 @dataclass(frozen=True)
-class Cell:
+class Slot:
     """One fit: which problem, which machine (value of C), which fold."""
 
     problem: int
@@ -46,19 +46,19 @@ class Cell:
 
 
 class Sink(Protocol):
-    """What is kept of fits. Every cell is told of once, from whatever thread."""
+    """What is kept of fits. Every slot is told of once, from whatever thread."""
 
     def take_batch(
-        self, cells: Sequence[Cell], stack: Stack, stage: Stage, values: Values, solved: Solved
+        self, slots: Sequence[Slot], stack: Stack, stage: Stage, values: Values, solved: Solved
     ) -> None:
-        """Keep what a batch came to; only of settled problems, whose cells these are."""
+        """Keep what a batch came to; only of settled problems, whose slots these are."""
 
-    def take_fit(self, cell: Cell, machine: KernelMachine, X: Any, y: Any, split: Split) -> None:
+    def take_fit(self, slot: Slot, machine: KernelMachine, X: Any, y: Any, split: Split) -> None:
         """Keep what an estimator came to that was fitted to one problem."""
 
 
 @dataclass(eq=False)
-class Outcome:
+class Endings:
     """How fits ended: arrays of shape (n_problems, n_machines, n_folds), and reasons by problem."""
 
     statuses: Any
@@ -67,7 +67,7 @@ class Outcome:
     n_left: int = 0
 
     @classmethod
-    def of(cls, shape: tuple[int, int, int]) -> Outcome:
+    def of(cls, shape: tuple[int, int, int]) -> Endings:
         """Begin without any fit."""
         longest = max(len(status) for status in (*Status, FAILED))
         return cls(np.full(shape, "", f"<U{longest}"), np.full(shape, np.nan))
@@ -120,10 +120,10 @@ class ManyFitsCourse:
             y = np.asarray(problems.target(numbers.start))
             self._runs.append(_Run(numbers, y, folds, stages_of(self._machines, y, folds)))
         n_folds = max((len(folds) for folds in splits), default=0)
-        self.outcome = Outcome.of((problems.count, len(machines), n_folds))
+        self.outcome = Endings.of((problems.count, len(machines), n_folds))
         self._lock = threading.Lock()
 
-    def run(self, n_threads: int, tally: Tally) -> Outcome:
+    def run(self, n_threads: int, tally: Tally) -> Endings:
         """Make all fits.
 
         Raises
@@ -156,42 +156,42 @@ class ManyFitsCourse:
         for fold, split in enumerate(run.splits):
             values = None if batch is None else batch.values(split[0])
             for number, stage in enumerate(run.stages[fold]):
-                cells = [Cell(problem, number, fold) for problem in numbers]
+                slots = [Slot(problem, number, fold) for problem in numbers]
                 if batch is not None and stack is not None and stage is not None and values is not None:
-                    cells = self._solve(batch, stack, stage, values, cells)
-                for cell in cells:
+                    slots = self._solve(batch, stack, stage, values, slots)
+                for slot in slots:
                     interrupt.check()
-                    self._fit(run, cell)
+                    self._fit(run, slot)
 
-    def _solve(self, batch: Batch, stack: Stack, stage: Stage, values: Values, cells: list[Cell]) -> list[Cell]:
+    def _solve(self, batch: Batch, stack: Stack, stage: Stage, values: Values, slots: list[Slot]) -> list[Slot]:
         """Make the fits of a stage in the compiled loop; return those that it did not settle."""
         solved = batch.solve(stage, values)
-        settled = [cell for cell, is_settled in zip(cells, solved.is_settled, strict=True) if is_settled]
+        settled = [slot for slot, is_settled in zip(slots, solved.is_settled, strict=True) if is_settled]
         if settled:
-            here = np.array([cell.problem for cell in settled]), cells[0].machine, cells[0].fold
+            here = np.array([slot.problem for slot in settled]), slots[0].machine, slots[0].fold
             self.outcome.statuses[here] = Status.CONVERGED
             self.outcome.violations[here] = solved.violations[solved.is_settled]
             self._sink.take_batch(settled, stack, stage, values, solved)
-        return [cell for cell, is_settled in zip(cells, solved.is_settled, strict=True) if not is_settled]
+        return [slot for slot, is_settled in zip(slots, solved.is_settled, strict=True) if not is_settled]
 
-    def _fit(self, run: _Run, cell: Cell) -> None:
+    def _fit(self, run: _Run, slot: Slot) -> None:
         """Make one fit by the estimator's own means."""
-        outcome, split = self.outcome, run.splits[cell.fold]
+        outcome, split = self.outcome, run.splits[slot.fold]
         with self._lock:
             outcome.n_left += 1
         try:
-            X, y = self._problems.samples(cell.problem), self._problems.target(cell.problem)
+            X, y = self._problems.samples(slot.problem), self._problems.target(slot.problem)
             X = np.asarray(X) if isinstance(X, list) else X
-            machine = copy.copy(self._machines[cell.machine])
+            machine = copy.copy(self._machines[slot.machine])
             machine.fit(*_safe_split(machine, X, np.asarray(y), split[0]))
-            outcome.statuses[cell.place] = machine.report_.status
-            outcome.violations[cell.place] = machine.report_.violation
-            self._sink.take_fit(cell, machine, X, np.asarray(y), split)
+            outcome.statuses[slot.place] = machine.report_.status
+            outcome.violations[slot.place] = machine.report_.violation
+            self._sink.take_fit(slot, machine, X, np.asarray(y), split)
         except Exception as error:
             if self._raises:
-                error.add_note(f"in problem {cell.problem}, fold {cell.fold}")
+                error.add_note(f"in problem {slot.problem}, fold {slot.fold}")
                 raise
-            outcome.statuses[cell.place] = FAILED
-            outcome.violations[cell.place] = np.nan
+            outcome.statuses[slot.place] = FAILED
+            outcome.violations[slot.place] = np.nan
             with self._lock:
-                outcome.errors.setdefault(cell.problem, f"fold {cell.fold}: {type(error).__name__}: {error}")
+                outcome.errors.setdefault(slot.problem, f"fold {slot.fold}: {type(error).__name__}: {error}")

@@ -14,7 +14,7 @@ from sklearn.model_selection import check_cv
 
 from hinge.estimators.base import KernelMachine
 from hinge.estimators.inputs import thread_count
-from hinge.many.course import FAILED, ManyFitsCourse, Outcome
+from hinge.many.course import FAILED, Endings, ManyFitsCourse
 from hinge.many.problems import Problems
 from hinge.many.results import ManyFits, ManyScores, stacked
 from hinge.many.scoring import FitSink, ScoreSink, is_accuracy
@@ -252,7 +252,7 @@ def _check_held_out_once(splits: Sequence[Sequence[Split]], keeps: set[str]) -> 
             raise ValueError(f"{' and '.join(sorted(keeps))} need folds that hold no sample out twice")
 
 
-def _tell_failures(outcome: Outcome, count: int) -> None:
+def _tell_failures(outcome: Endings, count: int) -> None:
     if outcome.errors:
         number, reason = min(outcome.errors.items())
         warnings.warn(

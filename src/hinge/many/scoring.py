@@ -12,7 +12,7 @@ from hinge.arrays import Vector
 from hinge.estimators.base import KernelMachine
 from hinge.estimators.classification import KernelClassifier
 from hinge.many.batch import Solved, Values
-from hinge.many.course import Cell
+from hinge.many.course import Slot
 from hinge.many.problems import Problems, Stack
 from hinge.many.stages import Split, Stage
 
@@ -39,42 +39,42 @@ class ScoreSink:
         self._lengths = [len(problems.target(number)) for number in range(shape[0])] if keeps else []
 
     def take_batch(
-        self, cells: Sequence[Cell], stack: Stack, stage: Stage, values: Values, solved: Solved
+        self, slots: Sequence[Slot], stack: Stack, stage: Stage, values: Values, solved: Solved
     ) -> None:
         """Score a batch."""
         decisions = solved.decisions[solved.is_settled]
         count, n_test, n_machines = decisions.shape
-        y_test = np.asarray(self._problems.target(cells[0].problem))[stage.test]
+        y_test = np.asarray(self._problems.target(slots[0].problem))[stage.test]
         flat = decisions.reshape(count * n_test, n_machines)
-        numbers = np.array([cell.problem for cell in cells])
+        numbers = np.array([slot.problem for slot in slots])
         if self._scorer is None:
             predictions = stage.machine._answers(flat).reshape(count, n_test)
-            here = numbers, cells[0].machine, cells[0].fold
+            here = numbers, slots[0].machine, slots[0].fold
             self.scores[here] = np.mean(predictions == y_test, axis=1)
         else:
-            for cell, own in zip(cells, decisions, strict=True):
-                X_test = self._problems.samples(cell.problem)[stage.test]
-                self.scores[cell.place] = self._scorer(stage.reader(X_test, own), X_test, y_test)
+            for slot, own in zip(slots, decisions, strict=True):
+                X_test = self._problems.samples(slot.problem)[stage.test]
+                self.scores[slot.place] = self._scorer(stage.reader(X_test, own), X_test, y_test)
         for name in self._keeps:
             answers = _answers(name, stage.reader(flat, flat), flat)
-            for cell, own in zip(cells, answers.reshape(count, n_test, *answers.shape[1:]), strict=True):
-                self._keep(name, cell, stage.test, own)
+            for slot, own in zip(slots, answers.reshape(count, n_test, *answers.shape[1:]), strict=True):
+                self._keep(name, slot, stage.test, own)
 
-    def take_fit(self, cell: Cell, machine: KernelMachine, X: Any, y: Any, split: Split) -> None:
+    def take_fit(self, slot: Slot, machine: KernelMachine, X: Any, y: Any, split: Split) -> None:
         """Score one fit."""
         X_test, y_test = _safe_split(machine, X, y, split[1], split[0])
         scorer = self._scorer
         score = machine.score(X_test, y_test) if scorer is None else scorer(machine, X_test, y_test)  # type: ignore[attr-defined]
-        self.scores[cell.place] = score
+        self.scores[slot.place] = score
         for name in self._keeps:
-            self._keep(name, cell, split[1], _answers(name, machine, X_test))
+            self._keep(name, slot, split[1], _answers(name, machine, X_test))
 
-    def _keep(self, name: str, cell: Cell, test: Any, answers: Any) -> None:
+    def _keep(self, name: str, slot: Slot, test: Any, answers: Any) -> None:
         # Folds of a problem are evaluated one after the other: nobody else has this one in hand.
-        place = cell.problem, cell.machine
+        place = slot.problem, slot.machine
         kept = self._kept[name]
         if kept[place] is None:
-            shape = (self._lengths[cell.problem], *answers.shape[1:])
+            shape = (self._lengths[slot.problem], *answers.shape[1:])
             kept[place] = np.full(shape, np.nan) if name == "decisions" else np.full(shape, None)
         kept[place][test] = answers
 
@@ -82,12 +82,12 @@ class ScoreSink:
         """Return what was kept, as one array where problems are of one size."""
         if name not in self._keeps:
             return None
-        cells = self._kept[name]
-        shapes = {cell.shape for cell in cells.ravel() if cell is not None}
+        slots = self._kept[name]
+        shapes = {slot.shape for slot in slots.ravel() if slot is not None}
         if len(shapes) != 1:
-            return cells
+            return slots
         empty = np.full(next(iter(shapes)), np.nan if name == "decisions" else None)
-        whole = np.array([[empty if cell is None else cell for cell in row] for row in cells])
+        whole = np.array([[empty if slot is None else slot for slot in row] for row in slots])
         return _plain(whole, self._problems) if name == "predictions" else whole
 
 
@@ -126,20 +126,20 @@ class FitSink:
         self._is_linear = is_linear
 
     def take_batch(
-        self, cells: Sequence[Cell], stack: Stack, stage: Stage, values: Values, solved: Solved
+        self, slots: Sequence[Slot], stack: Stack, stage: Stage, values: Values, solved: Solved
     ) -> None:
         """Keep the machines of a batch."""
         weights: Vector = np.matmul(solved.coefficients, stack.X) if self._is_linear else np.empty(0)
-        for cell, k in zip(cells, np.flatnonzero(solved.is_settled).tolist(), strict=True):
-            place = cell.problem, cell.machine
+        for slot, k in zip(slots, np.flatnonzero(solved.is_settled).tolist(), strict=True):
+            place = slot.problem, slot.machine
             self.coefficients[place], self.intercepts[place] = solved.coefficients[k], solved.intercepts[k]
             self.gammas[place] = values.gammas[k]
             if self._is_linear:
                 self.weights[place] = weights[k, :, : stack.widths[k]]
 
-    def take_fit(self, cell: Cell, machine: KernelMachine, X: Any, y: Any, split: Split) -> None:
+    def take_fit(self, slot: Slot, machine: KernelMachine, X: Any, y: Any, split: Split) -> None:
         """Keep the machines of one fit."""
-        model, place = machine._model, (cell.problem, cell.machine)
+        model, place = machine._model, (slot.problem, slot.machine)
         coefficients = np.zeros((len(model.intercepts), len(y)))
         coefficients[:, model.support] = model.coefficients
         self.coefficients[place], self.intercepts[place] = coefficients, np.asarray(model.intercepts)

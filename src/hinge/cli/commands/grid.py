@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from hinge.cli.data import leave, read_samples
-from hinge.cli.grid_cells import Problem, Program, SharedSearch, can_share, run_program, share
+from hinge.cli.grid_cells import Program, SharedSearch, Sought, can_share, run_program, share
 from hinge.cli.grid_file import Journal, ResumeError, about_path, check, read_rates
-from hinge.cli.grid_points import Point, Table, bisected, parse_range, steps, visiting_order
+from hinge.cli.grid_points import Point, Rates, bisected, parse_range, steps, visiting_order
 from hinge.cli.options import EXIT_OK, EXIT_USAGE, Parsed
 from hinge.cli.outputs import as_json, check_output, write_json
 from hinge.cli.parameters import Parameters
@@ -109,9 +109,9 @@ class Search:
         for path in (self.out_path, self.plot_path, parsed["report"]):
             check_output(path)
         parameters = Parameters.of(replace(parsed, values={**parsed.values, "cost": 1.0, "gamma": None}))
-        self.problem = Problem(parameters, read_samples(self.dataset, parsed), parsed["folds"])
+        self.problem = Sought(parameters, read_samples(self.dataset, parsed), parsed["folds"])
         self._check()
-        self.table = Table(visiting_order(cs, gammas), smaller_is_better=parameters.is_regression)
+        self.table = Rates(visiting_order(cs, gammas), smaller_is_better=parameters.is_regression)
         self.cells: list[Any] = []
         self.figures: dict[str, Any] = {}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hinge.cli.data import Samples, read_samples
+from hinge.cli.data import DataFile, read_samples
 from hinge.cli.models import read_model
 from hinge.cli.options import EXIT_OK
 from hinge.cli.tables import INFO
@@ -43,7 +43,7 @@ def _is_model(path: str) -> bool:
         return False  # whoever reads it says why
 
 
-def _data_rows(samples: Samples) -> list[tuple[str, str]]:
+def _data_rows(samples: DataFile) -> list[tuple[str, str]]:
     X = samples.rows[:, 1:].tocsc() if samples.max_index else samples.rows.tocsc()
     n, d = X.shape
     share = X.nnz / max(n * d, 1)

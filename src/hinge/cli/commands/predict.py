@@ -19,7 +19,7 @@ from hinge.cli.rankings import ranking_lines, ranking_scores
 from hinge.cli.results import noise_lines, prediction_lines, prediction_scores
 from hinge.cli.tables import PREDICT
 from hinge.io import LibsvmModel, ModelFileError, atomic_write, read_libsvm_model
-from hinge.io.models.libsvm_text import number_texts
+from hinge.io.models.write import number_texts
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -10,12 +10,12 @@ from typing import Any, TextIO
 import numpy as np
 
 from hinge.arrays import Index, Vector
-from hinge.cli.data import Samples, leave, read_samples
+from hinge.cli.data import DataFile, leave, read_samples
 from hinge.cli.options import EXIT_OK, Parsed
 from hinge.cli.outputs import check_output
 from hinge.cli.tables import SCALE
 from hinge.io import atomic_write
-from hinge.io.models.libsvm_text import number_texts
+from hinge.io.models.write import number_texts
 
 # Values made dense at one time.
 _MOST_VALUES = 2**20
@@ -92,7 +92,7 @@ def run(arguments: Sequence[str]) -> int:
     return EXIT_OK
 
 
-def _ranges(samples: Samples) -> tuple[Index, Vector, Vector]:
+def _ranges(samples: DataFile) -> tuple[Index, Vector, Vector]:
     """Return the indices that occur, and the smallest and largest value of each; absent values are zeros."""
     rows = samples.rows
     index, place, counts = np.unique(rows.indices, return_inverse=True, return_counts=True)
@@ -105,7 +105,7 @@ def _ranges(samples: Samples) -> tuple[Index, Vector, Vector]:
     return index.astype(np.int64), least, most
 
 
-def _write(samples: Samples, scaling: Scaling, file: TextIO) -> None:
+def _write(samples: DataFile, scaling: Scaling, file: TextIO) -> None:
     """Write the scaled samples; zeros are left out."""
     labels = number_texts(scaling.targets(samples.y), 17)
     zeros = np.zeros(len(scaling.index))

@@ -13,9 +13,9 @@ import numpy as np
 
 from hinge.arrays import Index
 from hinge.cli.clusters import on_cluster, refuse_training, samples_on
-from hinge.cli.data import Samples, classes_path, default_model_name, leave, read_samples, spooled_samples
+from hinge.cli.data import DataFile, classes_path, default_model_name, leave, read_samples, spooled_samples
 from hinge.cli.folds import GlibcRandom
-from hinge.cli.machines import ModelPlan, Run, Training, folds_of, plan_model, train_all
+from hinge.cli.machines import ModelPlan, Shared, Training, folds_of, plan_model, train_all
 from hinge.cli.options import EXIT_FAILURE, EXIT_OK, Parsed
 from hinge.cli.outputs import as_json, check_output, write_json
 from hinge.cli.parameters import Parameters
@@ -61,7 +61,7 @@ def run(arguments: Sequence[str]) -> int:
         return _train(parsed, replace(parameters, cache=left / 2**20), samples)
 
 
-def _train(parsed: Parsed, parameters: Parameters, samples: Samples, cluster: Session | None = None) -> int:
+def _train(parsed: Parsed, parameters: Parameters, samples: DataFile, cluster: Session | None = None) -> int:
     complaint = parameters.complaint(samples.labels())
     if complaint is None and samples.names and parameters.is_regression:
         complaint = f"the labels of {parsed.files[0]} are words, and regression needs numbers"
@@ -86,12 +86,12 @@ def _model_path(parsed: Parsed) -> str:
 class _Session:
     """One run of the command."""
 
-    def __init__(self, parsed: Parsed, parameters: Parameters, samples: Samples, cluster: Session | None) -> None:
+    def __init__(self, parsed: Parsed, parameters: Parameters, samples: DataFile, cluster: Session | None) -> None:
         self.parsed, self.samples, self.cluster = parsed, samples, cluster
         kernel = parameters.kernel(samples.max_index)
         X = samples.training_data(kernel)
         ready = None if cluster is None else cluster.ready
-        self.shared = Run(parameters, samples.stored, X, samples.y, samples.labels(), kernel, ready)
+        self.shared = Shared(parameters, samples.stored, X, samples.y, samples.labels(), kernel, ready)
         self.started = clock.now()
         self.figures: dict[str, Any] = {}
 

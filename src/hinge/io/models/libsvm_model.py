@@ -30,6 +30,33 @@ REGRESSIONS: tuple[SvmType, ...] = ("epsilon_svr", "nu_svr", "ranking")
 NOVELTIES: tuple[SvmType, ...] = ("one_class", "svdd")
 
 
+class ModelFileError(ValueError):
+    """A model file cannot be read, or a model cannot be written as one.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    line : int
+        The line to blame, counted from 1; 0 for the file as a whole.
+
+    Examples
+    --------
+    >>> print(ModelFileError("expected a number, found 'x'", "m.model", 3))
+    m.model: line 3: expected a number, found 'x'
+    """
+
+    def __init__(self, message: str, path: str = "", line: int = 0) -> None:
+        super().__init__(message, path, line)
+        self.message, self.path, self.line = message, path, line
+
+    def __str__(self) -> str:
+        where = [self.path] if self.path else []
+        if self.line:
+            where.append(f"line {self.line}")
+        return ": ".join([*where, self.message])
+
+
 class _Typed(Protocol):
     @property
     def svm_type(self) -> SvmType: ...

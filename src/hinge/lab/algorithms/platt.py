@@ -44,7 +44,7 @@ from hinge.lab.algorithms.platt_steps import (
     THRESHOLD,
     TURN,
     VALUES,
-    Machine,
+    Trainee,
     assemble,
     evaluate_all,
     examine_pass,
@@ -133,7 +133,7 @@ class _Trainer:
         coming = coming[gram.cache.slot_of[coming] < 0][: min(_ROWS_AT_ONCE, gram.cache.capacity - 2)]
         gram.rows(np.unique(np.concatenate([coming, [s for s in (needed, beside) if s >= 0]]).astype(np.int64)))
 
-    def note(self, part: State, m: Machine) -> None:
+    def note(self, part: State, m: Trainee) -> None:
         """Enter the work of the compiled pass into the books."""
         self.threshold = float(m.now[THRESHOLD])
         part.note_steps(float(m.now[LENGTH] * part.gram.lengths.max()))
@@ -142,7 +142,7 @@ class _Trainer:
         m.now[CHANGE] = m.now[LENGTH] = 0.0
         m.counts[NOTED], m.counts[VALUES] = m.counts[STEPS], 0
 
-    def look(self, part: State, m: Machine) -> None:
+    def look(self, part: State, m: Trainee) -> None:
         """Look at the clock."""
         evaluate_all(m)
         violation = part.violation()

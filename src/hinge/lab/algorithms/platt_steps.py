@@ -23,7 +23,7 @@ _EPS = 1e-10
 DONE, NEEDS_ROWS, STEP_LIMIT = 0, 1, 2
 
 
-class Machine(NamedTuple):
+class Trainee(NamedTuple):
     """The machine in training, for the compiled procedures. Variable t belongs to sample ``t % n``.
 
     Attributes
@@ -74,7 +74,7 @@ FREE, STEPS, NOTED, VALUES, TURN = 0, 1, 2, 3, 4
 
 
 @compiled
-def examine_pass(m: Machine, order: Any, only_free: bool, tol: float, max_steps: int) -> tuple[int, int, int]:
+def examine_pass(m: Trainee, order: Any, only_free: bool, tol: float, max_steps: int) -> tuple[int, int, int]:
     """Examine the variables in this order, from where the last call left off.
 
     Returns why it ended, and the samples whose kernel rows are needed before it can go on.
@@ -94,7 +94,7 @@ def examine_pass(m: Machine, order: Any, only_free: bool, tol: float, max_steps:
 
 
 @compiled
-def _examine_example(m: Machine, i2: int) -> tuple[int, int]:
+def _examine_example(m: Trainee, i2: int) -> tuple[int, int]:
     """Find a partner with which i2, which violates, makes progress, and take that step (section 2.2).
 
     Returns samples whose kernel rows it needs first, or -1. Asked again, it makes the same choice.
@@ -117,7 +117,7 @@ def _examine_example(m: Machine, i2: int) -> tuple[int, int]:
 
 
 @compiled
-def _partner(m: Machine, i2: int) -> tuple[int, float]:
+def _partner(m: Trainee, i2: int) -> tuple[int, float]:
     """The hierarchy of second choices; the partner and how far β₂ goes up, or -1."""
     n_free, n_all, is_linear = m.counts[FREE], m.beta.shape[0], m.rows.shape[0] == 0
     data = (m.indptr, m.indices, m.values, m.weights)
@@ -143,7 +143,7 @@ def _partner(m: Machine, i2: int) -> tuple[int, float]:
 
 
 @compiled
-def _take_step(m: Machine, i1: int, i2: int, step: float) -> None:
+def _take_step(m: Trainee, i1: int, i2: int, step: float) -> None:
     """β₂ grows by ``step`` and β₁ falls by it; errors and threshold follow."""
     n = m.diagonal.shape[0]
     before_1, before_2 = m.errors[i1], m.errors[i2]
@@ -176,7 +176,7 @@ def _take_step(m: Machine, i1: int, i2: int, step: float) -> None:
 
 
 @compiled
-def _next_violator(m: Machine, order: Any, only_free: bool, tol: float) -> int:
+def _next_violator(m: Trainee, order: Any, only_free: bool, tol: float) -> int:
     """Place in ``order``, from the turn on, of the next that is off the threshold by more than ``tol``.
 
     Only one that may move the right way counts. Bounded samples of linear machines are evaluated on the way.
@@ -209,7 +209,7 @@ def _second_choice(i2: int, free: Any, errors: Any, threshold: float) -> int:
 
 
 @compiled
-def _joint_step(m: Machine, i1: int, i2: int, k12: float) -> float:
+def _joint_step(m: Trainee, i1: int, i2: int, k12: float) -> float:
     """How far β₂ goes up, and β₁ down (eq. 13 to 19); 0 where that is no positive progress."""
     beta, lo, hi, n = m.beta, m.lo, m.hi, m.diagonal.shape[0]
     low = max(lo[i2] - beta[i2], beta[i1] - hi[i1])
@@ -232,7 +232,7 @@ def _joint_step(m: Machine, i1: int, i2: int, k12: float) -> float:
 
 
 @compiled
-def _step_with(m: Machine, i1: int, i2: int) -> float:
+def _step_with(m: Trainee, i1: int, i2: int) -> float:
     """`_joint_step` of a pair, i2 being unpacked or having its kernel row."""
     n = m.diagonal.shape[0]
     s1, s2 = i1 % n, i2 % n
@@ -261,13 +261,13 @@ def _evaluate(variables: Any, n: int, v: Any, errors: Any, data: Any) -> None:
 
 
 @compiled
-def _unpack(m: Machine, s: int, fill: bool) -> None:
+def _unpack(m: Trainee, s: int, fill: bool) -> None:
     for p in range(m.indptr[s], m.indptr[s + 1]):
         m.unpacked[m.indices[p]] = m.values[p] if fill else 0.0
 
 
 @compiled
-def _note_freedom(m: Machine, t: int) -> None:
+def _note_freedom(m: Trainee, t: int) -> None:
     """Enter t into the list of the free variables, or strike it out."""
     is_free = m.lo[t] < m.beta[t] < m.hi[t]
     if is_free and m.place[t] < 0:
@@ -291,7 +291,7 @@ def _random_place(number: int) -> int:
 # ---------------------------------------------------------------------- from a state to a machine
 
 
-def assemble(state: State) -> Machine:
+def assemble(state: State) -> Trainee:
     """Lay a state out for the compiled procedures; β and residual are shared with it."""
     problem, gram, n = state.problem, state.gram, state.problem.n_variables
     if gram.through_weights:
@@ -306,13 +306,13 @@ def assemble(state: State) -> Machine:
     listed, place = np.empty(n, np.int64), np.full(n, -1, np.int64)
     listed[: len(free)], place[free] = free, np.arange(len(free))
     counts = np.array([len(free), 0, 0, 0, 0], np.int64)
-    return Machine(
+    return Trainee(
         state.beta, state.residual, problem.v, problem.lo, problem.hi, gram.diagonal, rows, slot_of,
         indptr, indices, values, weights, np.zeros_like(weights), listed, place, np.zeros(3), counts,
     )  # fmt: skip
 
 
-def evaluate_all(m: Machine) -> None:
+def evaluate_all(m: Trainee) -> None:
     """Bring all errors of a linear machine up to date; others have theirs."""
     if m.rows.shape[0] == 0:
         data = (m.indptr, m.indices, m.values, m.weights)
