@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file
 
 import hinge
-from hinge import SVDD, OneClassSVM
+from hinge import SVDD, Kernel, OneClassSVM
 from hinge.cli import main
 from hinge.estimators import load_model, save_model
 from hinge.io import ModelFileError
@@ -222,6 +223,37 @@ def test_onnx(kernel):
     session = runtime.InferenceSession(graph, providers=["CPUExecutionProvider"])
     labels, values = session.run(None, {session.get_inputs()[0].name: X})
     np.testing.assert_array_equal(labels.ravel(), machine.predict(X))
+    np.testing.assert_allclose(values.ravel(), machine.decision_function(X), atol=1e-9)
+
+
+class Inverse(Kernel):
+    """1 / (1 + γ Σ|x − y|): a kernel by the recipe that is like none of the library's."""
+
+    statistic = "l1"
+
+    def apply(self, tile, row_norms, column_norms, statistic):
+        tile[:] = 1 / (1 + self.gamma * tile)
+
+    def expression(self, xp, compared, norms, others):
+        return 1.0 / (1.0 + self.gamma * compared)
+
+    def reach(self, products):
+        return np.ones_like(products), np.ones_like(products)
+
+
+def test_onnx_asks_any_kernel_for_its_own_values():
+    to_onnx = pytest.importorskip("skl2onnx", reason="skl2onnx is not installed").to_onnx
+    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    import hinge.estimators.onnx  # noqa: F401
+
+    X = data()[0]
+    machine = SVDD(kernel="laplacian", gamma=0.1).fit(X)
+    machine._model = replace(machine._model, kernel=Inverse("inverse", gamma=0.1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        graph = to_onnx(machine, X[:1]).SerializeToString()
+    session = runtime.InferenceSession(graph, providers=["CPUExecutionProvider"])
+    _, values = session.run(None, {session.get_inputs()[0].name: X})
     np.testing.assert_allclose(values.ravel(), machine.decision_function(X), atol=1e-9)
 
 

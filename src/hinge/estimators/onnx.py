@@ -96,18 +96,21 @@ class _Graph:
         sums = self.node(OnnxAdd, product, intercepts)
         if model.own == 0:
             return sums
-        return self.node(
-            OnnxAdd, sums, self.node(OnnxMul, self._self_values(model.kernel), self.constant(model.own))
-        )
+        return self.node(OnnxAdd, sums, self.node(OnnxMul, self._self_values(model), self.constant(model.own)))
 
-    def _self_values(self, kernel: Any) -> Any:
+    def _self_values(self, model: Any) -> Any:
         """k(x, x) of X as a column, or 1 where it is that of every sample."""
+        kernel, n_features = model.kernel, model.support_vectors.shape[1]
         if not kernel.has_features:
             raise NotImplementedError("SVDD needs k(x, x): of kernel values alone it cannot be converted to ONNX")
-        if kernel.decays or kernel.takes_norms:
+        if kernel.decays or kernel.is_ratio:
             return self.constant(1.0)
-        squares = self.node(OnnxReduceSum, self.node(OnnxMul, self.X, self.X), np.array([1], np.int64), keepdims=1)
-        return kernel.expression(self, _Terms(self, squares), None, None).node
+        norms = self._own_norms(kernel.statistic)
+        if (kernel.by_differences or kernel.statistic) == "dot":
+            compared = norms
+        else:  # no sample differs from itself
+            compared = self.node(OnnxMatMul, self.X, self.constant(np.zeros((n_features, 1))))
+        return kernel.expression(self, _Terms(self, compared), _Terms(self, norms), _Terms(self, norms)).node
 
     def _values(self, model: Any) -> Any:
         """Kernel values of X with the support vectors, by the kernel's own expression."""
@@ -152,11 +155,13 @@ class _Graph:
 
     def _norms(self, statistic: str, vectors: Any) -> tuple[_Terms, _Terms]:
         """Norms of X as a column and of the support vectors as a row, as `Samples.norms` defines them."""
-        is_square = statistic in ("dot", "l2")
-        terms = self.node(OnnxMul, self.X, self.X) if is_square else self.node(OnnxAbs, self.X)
-        own = self.node(OnnxMatMul, terms, self.constant(np.ones((vectors.shape[1], 1))))
-        others = (vectors**2 if is_square else np.abs(vectors)).sum(axis=1)
+        others = (vectors**2 if _has_squares(statistic) else np.abs(vectors)).sum(axis=1)
+        own = self._own_norms(statistic)
         return _Terms(self, own), _Terms(self, self.constant(others[None, :]))
+
+    def _own_norms(self, statistic: str) -> Any:
+        terms = self.node(OnnxMul, self.X, self.X) if _has_squares(statistic) else self.node(OnnxAbs, self.X)
+        return self.node(OnnxReduceSum, terms, np.array([1], np.int64), keepdims=1)
 
     def _squared_distances(self, vectors: Any) -> Any:
         center = vectors.mean(axis=0)  # distances stay, products become small
@@ -170,6 +175,11 @@ class _Graph:
         return self.node(OnnxMax, total, self.constant(0.0))
 
 
+def _has_squares(statistic: str) -> bool:
+    """Whether norms are sums of squares, and not of sizes."""
+    return statistic in ("dot", "l2")
+
+
 class _Terms:
     """A node with the signs of arithmetic, for `Kernel.expression`."""
 
@@ -181,6 +191,9 @@ class _Terms:
         right = other.node if isinstance(other, _Terms) else self.graph.constant(other)
         return _Terms(self.graph, self.graph.node(operation, self.node, right))
 
+    def _behind(self, operation: Any, number: float) -> _Terms:
+        return _Terms(self.graph, self.graph.node(operation, self.graph.constant(number), self.node))
+
     def __add__(self, other: Any) -> _Terms:
         return self._with(OnnxAdd, other)
 
@@ -188,12 +201,21 @@ class _Terms:
         return self._with(OnnxSub, other)
 
     def __mul__(self, other: Any) -> _Terms:
-        if self._vectors is not None:  # onnxruntime would make one node of both, with the factor in float32
+        # onnxruntime would make one node of dot products and a factor, with the factor in float32.
+        if self._vectors is not None and not isinstance(other, _Terms):
             return _Terms(self.graph, self.graph._compare("dot", other * self._vectors))
         return self._with(OnnxMul, other)
 
     def __truediv__(self, other: Any) -> _Terms:
         return self._with(OnnxDiv, other)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __rsub__(self, number: float) -> _Terms:
+        return self._behind(OnnxSub, number)
+
+    def __rtruediv__(self, number: float) -> _Terms:
+        return self._behind(OnnxDiv, number)
 
     def __gt__(self, other: Any) -> _Terms:
         return self._with(OnnxGreater, other)
