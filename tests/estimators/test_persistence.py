@@ -9,6 +9,7 @@ import sklearn.svm
 
 import hinge
 from hinge.estimators import SKOPS_TYPES, load_model, save_model
+from hinge.kernel.kernels import KERNELS
 
 X = 1.0 + np.random.default_rng(0).normal(size=(40, 2))
 Y = (X[:, 0] > 1).astype(int)
@@ -35,7 +36,7 @@ def test_skops_needs_to_trust_nothing_but_the_published_types(name, container):
 
 def test_the_published_types_cover_every_kernel():
     skops = pytest.importorskip("skops.io")
-    for kernel in ("linear", "poly", "sigmoid", "laplacian", "chi2", "tanimoto", "minmax", "precomputed"):
+    for kernel in KERNELS:
         data = np.abs(X) @ np.abs(X).T if kernel == "precomputed" else np.abs(X)
         machine = hinge.SVC(kernel=kernel).fit(data, Y)
         assert set(skops.get_untrusted_types(data=skops.dumps(machine))) <= set(SKOPS_TYPES), kernel

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import Hidden, Interval, Options, StrOptions
 from sklearn.utils.validation import (
     _check_feature_names,
@@ -325,6 +326,13 @@ class KernelMachine(StandIn, KernelExchange, Certified, Trainable):
     def _check_fitted(self) -> None:
         if "_model" not in vars(self):
             check_is_fitted(self)
+
+    def _check_calibrated(self) -> None:
+        if not hasattr(self, self._calibration):
+            raise NotFittedError(
+                "predict_proba is not available when fitted with probability=False, or when the fit was stopped "
+                f"before its end; fit this {type(self).__name__} again"
+            )
 
     def _check_gram_rows(self, X: Any) -> Any:
         if sp.issparse(X):

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
@@ -171,11 +170,7 @@ class KernelClassifier(ClassifierMixin, CertifiedLabels, KernelMachine):  # type
             Probabilities in the order of ``classes_``. `predict` answers the largest of them.
         """
         self._check_fitted()
-        if not hasattr(self, "_sigmoids"):
-            raise NotFittedError(
-                "predict_proba is not available when fitted with probability=False, or when the fit was stopped "
-                f"before its end; fit this {type(self).__name__} again"
-            )
+        self._check_calibrated()
         return self._probabilities(self._decide(X))
 
     @available_if(has_probability)  # type: ignore[untyped-decorator]

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
-from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
@@ -141,10 +140,6 @@ class NoveltyDetector(OutlierMixin, CertifiedLabels, KernelMachine):  # type: ig
             Columns for -1 and +1. Inliers have at least one half in the second.
         """
         decisions = self.decision_function(X)
-        if not hasattr(self, "density_marks_"):
-            raise NotFittedError(
-                "predict_proba is not available when fitted with probability=False, or when the fit was stopped "
-                f"before its end; fit this {type(self).__name__} again"
-            )
+        self._check_calibrated()
         normal = normality(decisions, self.density_marks_)
         return np.column_stack([1 - normal, normal])

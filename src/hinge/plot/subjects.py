@@ -59,7 +59,8 @@ class Subject:
         for name, sign in (("C", "C"), ("nu", "ν"), ("epsilon", "ε")):
             if isinstance(value := getattr(machine, name, None), int | float) and value:
                 shown.append(f"{sign} = {value:g}")
-        if kernel in ("rbf", "poly", "sigmoid", "laplacian", "chi2") and (gamma := machine._gamma):
+        # scikit-learn's machines have a γ where the kernel has none, too; ours is 0 then.
+        if isinstance(kernel, str) and kernel not in ("linear", "precomputed") and (gamma := machine._gamma):
             shown.append(f"γ = {gamma:.3g}")
         return f"{type(machine).__name__}: {', '.join(shown)}"
 
