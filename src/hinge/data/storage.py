@@ -331,7 +331,7 @@ def _as_floats(values: Any, name: str) -> Floats:
 def _refuse_nonfinite(values: Floats, name: str) -> None:
     # A finite sum proves that every value is finite, in one pass without a temporary array.
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(reduced(values, lambda part: part.sum(dtype=np.float64), np.add)):
+        if isfinite(reduced(values, lambda part: part.sum(dtype=np.float64), np.add)):
             return
     for part in windows(values):
         bad = np.argwhere(~np.isfinite(values[part]))

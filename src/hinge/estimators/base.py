@@ -38,7 +38,7 @@ from hinge.estimators.inputs import (
     is_plain,
     is_plain_numbers,
     resolve_gamma,
-    thread_count,
+    thread_limit,
 )
 from hinge.estimators.intervals import Certified
 from hinge.estimators.parameters import parametrised
@@ -222,7 +222,7 @@ class KernelMachine(StandIn, KernelExchange, Certified, Trainable):
     def _gram(self, course: Course) -> Gram:
         return Gram(
             course.formulation.data.X, course.kernel, cache_bytes=cache_bytes(self.cache_size),
-            precision=self.precision, threads=thread_count(self.n_jobs),
+            precision=self.precision, threads=thread_limit(self.n_jobs),
         )  # fmt: skip
 
     def _settings(self) -> Settings:
@@ -311,7 +311,7 @@ class KernelMachine(StandIn, KernelExchange, Certified, Trainable):
         if self._known is not None and X is self._known[0]:
             return self._known[1].copy()
         self._check_fitted()
-        return self._model.decide(self._queries(X), thread_count(self.n_jobs), signs)
+        return self._model.decide(self._queries(X), thread_limit(self.n_jobs), signs)
 
     def _queries(self, X: Any) -> Any:
         """Check and convert samples that are to be decided."""

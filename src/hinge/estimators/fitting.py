@@ -137,12 +137,12 @@ class Trainable(Linked, CallbackSupportMixin, BaseEstimator):  # type: ignore[mi
         looked at every time.
         """
         cls: Any = type(self)
-        values = [getattr(self, name, None) for name in _parameter_names(cls)]
-        types = [type(value) for value in values]
+        values = tuple(map(vars(self).get, _parameter_names(cls)))
+        types = tuple(map(type, values))
         if not _IMMUTABLE.issuperset(types):
             super()._validate_params()
             return
-        key = cls, tuple(types), tuple(values)
+        key = cls, types, values
         if key not in _passed:
             super()._validate_params()
             if len(_passed) >= _MOST_PASSED:
@@ -160,7 +160,7 @@ class Trainable(Linked, CallbackSupportMixin, BaseEstimator):  # type: ignore[mi
         takes as long as all of our checks.
         """
         if not get_config()["skip_parameter_validation"]:
-            self._twin(parameters or {})._validate_params()
+            (self._twin(parameters) if parameters else self)._validate_params()
         if not hasattr(self, "_skl_callbacks"):
             return run()
         with callback_management_context(self):

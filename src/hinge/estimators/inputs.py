@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -76,7 +77,7 @@ def _is_finite(values: Any) -> bool:
     with np.errstate(over="ignore", invalid="ignore"):
         if type(values) is np.memmap:  # in pieces, whose pages are let go
             return bool(np.isfinite(reduced(values, np.sum, np.add)))
-        return bool(np.isfinite(values.sum()))
+        return isfinite(values.sum())
 
 
 def checked_weights(weights: Any, X: Any) -> Vector:
@@ -157,13 +158,19 @@ def cache_bytes(cache_size: str | float) -> int | None:
     return None if isinstance(cache_size, str) else max(int(cache_size * _MEGABYTE), 1)
 
 
-def thread_count(n_jobs: int | None) -> int:
-    """Return the number of threads that ``n_jobs`` means; None and -1 take every core this process may use."""
+def thread_limit(n_jobs: int | None) -> int | None:
+    """Return the number of threads that ``n_jobs`` means; None for every core, which nobody has counted yet."""
     if n_jobs is None or n_jobs == -1:
-        return available_threads()
+        return None
     if n_jobs == 0:
         raise ValueError("n_jobs = 0 has no meaning; use 1 for one thread, None or -1 for all")
     return int(n_jobs) if n_jobs > 0 else max(available_threads() + 1 + int(n_jobs), 1)
+
+
+def thread_count(n_jobs: int | None) -> int:
+    """Return the number of threads that ``n_jobs`` means; None and -1 take every core this process may use."""
+    limit = thread_limit(n_jobs)
+    return available_threads() if limit is None else limit
 
 
 def class_weights_of(class_weight: Any, data: TrainingData) -> Vector:

@@ -36,6 +36,11 @@ class Panel(NamedTuple):
         return sum(getattr(part, "nbytes", 0) for part in parts)
 
 
+def _padded(lines: Floats) -> Panel:
+    """Return a panel of features, filled up with zeros; no norms are needed."""
+    return Panel(lines, lines[:, 0])
+
+
 Batch = list[tuple[Panel, slice]]
 
 # Takes the range of columns, a tile of their values, and its place among the rows.
@@ -104,13 +109,15 @@ class Tiles:
 
     def panel(self, index: Index, source: Samples | None = None) -> Panel:
         """Lay out the samples ``index`` of ``source``, by default of the columns."""
+        if self._features is not None and source is None:  # they are laid out already
+            return _padded(np.ascontiguousarray(self._features[:, index].T))
         source = source or self.samples
         layout = source.panel(index, self.dtype)
         if self._features is None:
             return Panel(layout, self._norms(source)[index])
         padded = np.zeros((len(index), len(self._features)), self.dtype)
         padded[:, : layout.shape[1]] = layout
-        return Panel(padded, padded[:, 0])
+        return _padded(padded)
 
     def _norms(self, source: Samples) -> Floats:
         if self.kernel.takes_norms:

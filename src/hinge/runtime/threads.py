@@ -62,9 +62,19 @@ def _quota() -> Iterator[int]:
                 yield -(-quota // period)
 
 
-# From threadpoolctl 3.8 on the thread that sets a limit may alone set another one, for as long as it lives. Here
-# the thread that lifts the limit may be another one than set it, so each gives that right back at once.
-_let_others_set_limits: Callable[[], None] = getattr(OpenBLASController, "clear_controlling_thread", lambda: None)
+#: Two functions: how many threads a library takes, and one that sets it.
+_Switch = tuple[Callable[[], int], Callable[[int], Any]]
+
+
+def _switch_of(library: Any) -> _Switch:
+    """Return the functions of a BLAS library that tell and set its threads.
+
+    Those of OpenBLAS itself: threadpoolctl looks them up at each call, which takes longer than they do, and from
+    3.8 on it lets the thread that set a limit alone lift it, for as long as that lives.
+    """
+    if isinstance(library, OpenBLASController) and library.threading_layer != "openmp":
+        return library._get_symbol("openblas_get_num_threads"), library._get_symbol("openblas_set_num_threads")
+    return library.get_num_threads, library.set_num_threads
 
 
 class _BlasLimit:
@@ -73,8 +83,8 @@ class _BlasLimit:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._users = 0
-        self._libraries: list[Any] | None = None
-        self._held: list[tuple[Any, int]] = []  # libraries that had more threads, and how many
+        self._switches: list[_Switch] | None = None
+        self._held: list[tuple[Callable[[int], Any], int]] = []  # of libraries that had more threads: how many
 
     def __call__(self) -> _BlasLimit:
         return self
@@ -83,25 +93,22 @@ class _BlasLimit:
         with self._lock:
             self._users += 1
             if self._users == 1:
-                if self._libraries is None:
-                    self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+                if self._switches is None:
+                    libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+                    self._switches = [_switch_of(library) for library in libraries]
                 # By hand: threadpoolctl's own context asks every library for all that it knows of itself.
-                threads = [(library, library.get_num_threads()) for library in self._libraries]
-                self._held = [(library, count) for library, count in threads if count != 1]
-                self._set([(library, 1) for library, _ in self._held])
+                for ask, hold in self._switches:
+                    if (count := ask()) != 1:
+                        self._held.append((hold, count))
+                        hold(1)
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._users -= 1
             if self._users == 0:
-                self._set(self._held)
-                self._held = []
-
-    @staticmethod
-    def _set(counts: list[tuple[Any, int]]) -> None:
-        for library, count in counts:
-            library.set_num_threads(count)
-        _let_others_set_limits()
+                while self._held:
+                    hold, count = self._held.pop()
+                    hold(count)
 
 
 blas_on_one_thread = _BlasLimit()
@@ -192,8 +199,14 @@ class Team:
     def __init__(self, size: int | None = None) -> None:
         if size is not None and size < 1:
             raise ValueError(f"threads must be at least 1, got {size}")
-        self.size = available_threads() if size is None else size
+        if size is not None:
+            self.size = size
         self.cancelled: Callable[[], bool] = requested
+
+    @lazy
+    def size(self) -> int:
+        """Number of threads; nobody counts cores for work that one thread does alone."""
+        return available_threads()
 
     def share(
         self,
@@ -219,7 +232,7 @@ class Team:
             n_even = -(-n_blocks // EVEN) * EVEN
             block = min(block, -(-length // (n_even * CACHE_LINE)) * CACHE_LINE)
         is_cancelled = cancelled or self.cancelled
-        n_helpers = min(self.size, -(-length // block)) - 1 if seconds > _WORTH_A_HELPER else 0
+        n_helpers = min(self.size, -(-length // block)) - 1 if length > block and seconds > _WORTH_A_HELPER else 0
         if n_helpers <= 0:
             for start in range(0, length, block):
                 if is_cancelled():

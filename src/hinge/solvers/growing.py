@@ -78,7 +78,7 @@ def solve_growing(parts: Parts, place: int, gram: Gram, bars: Bars, most: int, t
         problem.find_residual(rest, gram)
         excess = problem.excess()
         if not (excess[rest] > AIM * (1.0 + float(np.abs(point.residual).max()))).any():
-            space = Space.of(len(problem.v), point.n_groups, tol)
+            space = Space.kept(len(problem.v), point.n_groups, tol)
             describe(problem.v, point, problem.bars, space, problem.account)
             figures[ITERATIONS], figures[TURNS] = steps, turn + 1
             is_right = figures[VIOLATION] <= tol and figures[ROUNDING] <= NEGLIGIBLE * tol

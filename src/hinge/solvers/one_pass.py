@@ -8,6 +8,7 @@ right at once is left to the general way, which goes on from where the pass ende
 
 from __future__ import annotations
 
+import threading
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,6 +40,11 @@ _WORK_OF_STEP = 12.0
 
 # Directions of a turn that may be in vain.
 _PATIENCE = 2
+
+# The room that each thread worked in last, at most some megabytes, and by how many times it may be too large for
+# the next problem: to make it takes longer than a small pass.
+_last = threading.local()
+_MOST_SPARE = 4
 
 # Lines of `Space.lines`: diagonal, size and error of each sample; bounds of the residual of each variable.
 _DIAGONAL, _SIZES, _ERROR, _ABOVE, _BELOW, _N_LINES = range(6)
@@ -147,6 +153,16 @@ class Space(NamedTuple):
         search = Search.of(n_variables, n_groups, np.float64, np.float64, looks_back=False)
         return cls(slots, lines, search, Room.of(n_variables, n_groups), tol)
 
+    @classmethod
+    def kept(cls, n_variables: int, n_groups: int, tol: float) -> Space:
+        """Return the room that this thread had last, where it is large enough and not far too large."""
+        space: Space | None = getattr(_last, "space", None)
+        if space is None or not n_variables <= space.slots.shape[1] <= _MOST_SPARE * n_variables:
+            space = None
+        if space is None or len(space.search.top) != max(n_groups, 1):
+            space = _last.space = cls.of(n_variables, n_groups, tol)
+        return space if space.tol == tol else space._replace(tol=tol)
+
 
 def is_for_one_pass(n_variables: int, settings: Settings) -> bool:
     """Whether a problem is small, and nobody watches or limits its steps."""
@@ -205,7 +221,7 @@ def solve_parts(
 ) -> None:
     """Solve the problems ``chosen``, of so many variables at the most, on the kernel matrix of all samples."""
     n_groups, is_whole = layout.point.n_groups, not len(layout.samples)
-    space, memory = Space.of(largest, n_groups, tol), np.empty(0 if is_whole else largest * largest)
+    space, memory = Space.kept(largest, n_groups, tol), np.empty(0 if is_whole else largest * largest)
     _solve_parts(kernel, memory, chosen, layout, bars, space, is_certified)
 
 

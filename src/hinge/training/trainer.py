@@ -340,7 +340,7 @@ def _with_last_point(solution: Solution, tracing: Tracing | None) -> Solution:
 def _part_of(gram: Gram, task: Task, n_workers: int, one_set: int) -> Gram:
     """The Gram matrix of one task: its samples, its share of the threads and of the cache."""
     part = gram
-    if n_workers > 1 or not np.array_equal(task.samples, np.arange(gram.n)):
+    if n_workers > 1 or len(task.samples) != gram.n or (task.samples != np.arange(gram.n)).any():
         n_threads = max(gram.team.size // n_workers, 1)
         part = gram.part(task.samples, threads=n_threads, cache_bytes=gram.cache_bytes // n_workers)
     return part if task.known is not None else _whole_if_small(part, task, one_set)
