@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from html import escape
@@ -317,6 +317,23 @@ class Ledger(Sequence[Report]):
                 if report is not None:
                     column[number] = getattr(report, name)
         return column
+
+    def combined(self, combine: Callable[..., Any], *names: str) -> dict[str, Any]:
+        """Return figures of all reports taken together: ``combine`` is `numpy.sum`, `numpy.max` or `numpy.min`.
+
+        Examples
+        --------
+        >>> ledger = Ledger([Report(Status.CONVERGED, iterations=2), Report(Status.STALLED, iterations=5)])
+        >>> ledger.combined(np.sum, "iterations"), ledger.combined(np.max, "iterations")
+        ({'iterations': 7}, {'iterations': 5})
+        """
+        kinds = {name: type(getattr(self[0] if self.shared is None else self.shared, name)) for name in names}
+        found: dict[str, Any] = {}
+        if self.common is not None and self.figures is not None:
+            found = dict(zip(self.names, combine(self.figures, axis=0).tolist(), strict=True))
+        return {
+            name: kind(found[name] if name in found else combine(self.column(name))) for name, kind in kinds.items()
+        }
 
     def statuses(self) -> Counter[Status]:
         """Count how many machines ended in each way."""

@@ -17,7 +17,7 @@ from hinge.arrays import Floats, Index, is_sparse
 from hinge.data.collection import Collection
 from hinge.data.layout import LAYOUT
 from hinge.data.samples import Samples, Statistic
-from hinge.runtime.jit import compiled
+from hinge.runtime.jit import compiled, larger
 from hinge.runtime.prices import MULTIPLY_ADDS_PER_CALLED_VALUE
 
 # Asymmetry that nobody needs to know of, because values of this type are rounded that much.
@@ -58,7 +58,8 @@ class GivenGram(Samples):
         return (row.tobytes() for row in self.panel(index, self._values.dtype) + 0.0)
 
     def largest_values(self) -> NDArray[np.float64]:
-        whole = np.maximum(self._values.max(axis=1), -self._values.min(axis=1)).astype(np.float64)
+        whole = np.empty(len(self._values))
+        _find_largest(self._values, whole)
         return whole if self.index is None else whole[self.index]
 
     def diagonal_statistic(self, statistic: Statistic) -> NDArray[np.float64]:
@@ -236,6 +237,16 @@ def _tell_asymmetry(matrix: Floats, name: str, least: float = 0.0) -> float:
         stacklevel=2,
     )
     return share
+
+
+@compiled
+def _find_largest(matrix: Floats, largest: NDArray[np.float64]) -> None:
+    """Set the largest absolute value of each row."""
+    for i in range(matrix.shape[0]):
+        row, most = matrix[i], matrix.dtype.type(0)
+        for j in range(row.shape[0]):
+            most = larger(most, abs(row[j]))
+        largest[i] = most
 
 
 @compiled

@@ -23,7 +23,7 @@ from hinge.kernel.rounding import UNIT
 from hinge.report import Report, Solution, Status
 from hinge.runtime.jit import borrowing
 from hinge.settings import Settings
-from hinge.solvers.active_set.direct import AIM, HIDDEN, Room, clipped, settle
+from hinge.solvers.active_set.direct import AIM, HIDDEN, PATIENCE, Room, clipped, settle
 from hinge.solvers.hard_margin import is_unbounded
 from hinge.solvers.pairs.loop import take_steps
 from hinge.solvers.pairs.rules import SECOND_ORDER, Search
@@ -37,9 +37,6 @@ _PAIR_TOL = 1e-3
 
 # Multiply-adds that a pair step takes for each variable.
 _WORK_OF_STEP = 12.0
-
-# Directions of a turn that may be in vain.
-_PATIENCE = 2
 
 # The room that each thread worked in last, at most some megabytes, and by how many times it may be too large for
 # the next problem: to make it takes longer than a small pass.
@@ -334,7 +331,7 @@ def _one_pass(kernel: Any, v: Any, sums: Any, point: Point, bars: Bars, space: S
         aim = AIM * (1.0 + _largest(residual))
         # As long as the steps have taken; where there is none left to take, as long as it takes.
         spent = _WORK_OF_STEP * n_steps * n_variables if outcome.steps > 0 else np.inf
-        n_rounds, work = settle(kernel, point, space.room, aim, _PATIENCE, spent)
+        n_rounds, work = settle(kernel, point, space.room, aim, PATIENCE, spent)
         if work > spent:  # each is to have its share of the time
             burst += n_variables
         figures[ITERATIONS] += outcome.steps + n_rounds

@@ -338,27 +338,19 @@ def combined_report(machines: Sequence[Machine], gram: Gram, seconds: float, n_s
     if len(machines) == 1:
         return machines[0].solution.report
     ledger = ledger_of(machines)
-    column = ledger.column
     statuses = ledger.statuses()
     status = min(statuses, key=_SEVERITY.index)
     return replace(
-        ledger.common or ledger[int(np.argmax(column("seconds")))],
+        ledger.common or ledger[int(np.argmax(ledger.column("seconds")))],
         status=status,
         message=f"{statuses[Status.CONVERGED]} of {len(machines)} machines converged; {MESSAGES[status]}",
-        iterations=int(column("iterations").sum()),
-        outer_steps=int(column("outer_steps").sum()),
-        violation=float(column("violation").max()),
-        rounding=float(column("rounding").max()),
-        objective=float(column("objective").sum()),
-        gap=float(column("gap").sum()),
+        **ledger.combined(np.sum, "iterations", "outer_steps", "objective", "gap", "n_bounded"),
+        **ledger.combined(np.max, "violation", "rounding", "largest_set", "most_lagging"),
+        **ledger.combined(np.min, "fewest_active"),
         n_support=n_support,
-        n_bounded=int(column("n_bounded").sum()),
         kernel_evaluations=gram.counts.evaluations,
         cache_hits=gram.counts.hits,
         cache_misses=gram.counts.misses,
         cache_bytes=gram.counts.bytes,
         seconds=seconds,
-        largest_set=int(column("largest_set").max()),
-        fewest_active=int(column("fewest_active").min()),
-        most_lagging=int(column("most_lagging").max()),
     )

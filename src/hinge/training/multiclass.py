@@ -7,6 +7,7 @@ negative side; two classes are one duel, with the later class positive.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -133,12 +134,19 @@ def by_opponent(coefficients: Any, classes: NDArray[np.intp], n_classes: int) ->
     array of shape (n_classes - 1, n_support)
         The same values without the zeros of pairs that a support vector has no part in.
     """
+    layout = coefficients[_pairs_of(n_classes)[classes].T, np.arange(len(classes))]
+    return np.asarray(layout.toarray() if is_sparse(layout) else layout)
+
+
+@lru_cache(maxsize=8)
+def _pairs_of(n_classes: int) -> NDArray[np.intp]:
+    """Return the numbers of each class's pairs, by opponent: of three classes they take longer than the pairs."""
     pair_of = np.zeros((n_classes, n_classes), np.intp)
     first, second = np.triu_indices(n_classes, 1)
     pair_of[first, second] = pair_of[second, first] = np.arange(len(first))
-    against = pair_of[~np.eye(n_classes, dtype=bool)].reshape(n_classes, n_classes - 1)
-    layout = coefficients[against[classes].T, np.arange(len(classes))]
-    return np.asarray(layout.toarray() if is_sparse(layout) else layout)
+    pairs = pair_of[~np.eye(n_classes, dtype=bool)].reshape(n_classes, n_classes - 1)
+    pairs.flags.writeable = False
+    return pairs
 
 
 def by_pair(layout: Vector, classes: NDArray[np.intp], n_classes: int) -> Vector:

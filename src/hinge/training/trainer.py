@@ -116,7 +116,7 @@ class Trainer:
             Somebody asked to stop meanwhile. Where only the time is up values are left to be computed on demand.
         """
         gram, sharing, sizes = self.gram, self.sharing, sizes_of(tasks)
-        self.watch.expect(np.tile(sizes, n_runs))
+        self.watch.expect(sizes if n_runs == 1 else np.tile(sizes, n_runs))
         fits = 8 * gram.n**2 <= sharing.matrix_share * gram.cache_bytes and gram.n <= sharing.most_samples
         is_slow = not gram.is_cheap or gram.n <= self.settings.sizes.one_set
         is_shared = n_runs * int(sizes.sum()) >= sharing.overlap * gram.n
@@ -196,14 +196,15 @@ class Trainer:
     def _solve_parts(self, parts: Parts, is_cancelled: Callable[[], bool]) -> None:
         """Solve problems that are laid out together, on the matrix of all samples."""
         kernel, bars, tol = writable(self.gram), Bars(*self.gram.error_terms()), self.settings.tol
-        spent = np.cumsum(parts.guessed_seconds())
-        chunks = np.split(np.arange(len(spent)), np.flatnonzero(np.diff(spent // self.sharing.chunk_seconds)) + 1)
+        spent, everyone = np.cumsum(parts.guessed_seconds()), np.arange(len(parts.seconds))
+        inner = np.flatnonzero(np.diff(spent // self.sharing.chunk_seconds)) + 1
+        ends = [0, *inner.tolist(), len(everyone)]
 
         def run(start: int, stop: int) -> None:
-            for chunk in chunks[start:stop]:
-                parts.solve(chunk, kernel, bars, tol)
+            for chunk in range(start, stop):
+                parts.solve(everyone[ends[chunk] : ends[chunk + 1]], kernel, bars, tol)
 
-        self.gram.team.share(len(chunks), 1, run, float(spent[-1]), is_cancelled)
+        self.gram.team.share(len(ends) - 1, 1, run, float(spent[-1]), is_cancelled)
 
     def _solve_growing(self, parts: Parts, is_cancelled: Callable[[], bool]) -> None:
         """Solve problems that are laid out together, each on a matrix of some of its samples."""

@@ -26,6 +26,10 @@ MOST_FREE = 400
 # The violation aimed at, relative to the size of the residuals.
 AIM = 1e-11
 
+#: How many directions in a row need not halve the violation: where few variables are free, more cost next to nothing
+#: beside pair steps, and lead to the end more often than not.
+PATIENCE = 12
+
 # Relative size of the ridge that makes K_FF positive definite; refinement takes its effect out again.
 _RIDGE = 1e-10
 _REFINEMENTS = 5

@@ -22,7 +22,9 @@ from hinge.kernel.gram import Gram
 from hinge.report import Report, Solution
 from hinge.runtime.threads import blas_on_one_thread
 from hinge.settings import Settings
-from hinge.solvers.active_set.direct import AIM, FREED_SHARE, HIDDEN, MOST_FREE, MOST_FREED, Room, settle
+from hinge.solvers.active_set.direct import (
+    AIM, FREED_SHARE, HIDDEN, MOST_FREE, MOST_FREED, PATIENCE, Room, settle,
+)  # fmt: skip
 from hinge.solvers.conclusion import solution_at
 from hinge.solvers.pairs.step import Point
 from hinge.solvers.policies import USUAL
@@ -30,9 +32,8 @@ from hinge.solvers.policies import USUAL
 # Rounds of polishing.
 _MOST_ROUNDS = 20
 
-# Multiply-adds of the directions in a round, some hundredths of a second, and how many of them may be in vain.
+# Multiply-adds of the directions in a round, some hundredths of a second.
 _MOST_WORK = 1e8
-_INNER_PATIENCE = 12
 
 
 def polish(
@@ -168,7 +169,7 @@ class _Point:
             kernel = kernel + np.diag(problem.ridge[chosen])
         target, residual = self.beta[chosen], self.residual[chosen]
         room = Room.of(inner.n_variables, inner.n_groups)
-        settle(kernel, Point.of(inner, target, residual), room, aim, _INNER_PATIENCE, _MOST_WORK)
+        settle(kernel, Point.of(inner, target, residual), room, aim, PATIENCE, _MOST_WORK)
         change = np.zeros(problem.n_variables)
         change[chosen] = target - self.beta[chosen]
         self.beta[chosen] = target
