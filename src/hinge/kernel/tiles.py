@@ -114,15 +114,16 @@ class Tiles:
         source = source or self.samples
         layout = source.panel(index, self.dtype)
         if self._features is None:
-            return Panel(layout, self._norms(source)[index])
+            return Panel(layout, self._norms(source, index, len(index)))
         padded = np.zeros((len(index), len(self._features)), self.dtype)
         padded[:, : layout.shape[1]] = layout
         return _padded(padded)
 
-    def _norms(self, source: Samples) -> Floats:
+    def _norms(self, source: Samples, places: Index | slice, length: int) -> Floats:
+        """Return the norms of so many samples, or zeros where the kernel takes none."""
         if self.kernel.takes_norms:
-            return source.norms(self.kernel.statistic, self.dtype)
-        return np.broadcast_to(self.dtype.type(0), source.n)
+            return source.norms(self.kernel.statistic, self.dtype)[places]
+        return np.zeros(length, self.dtype)
 
     def visit(self, index: Index, team: Team, use: TileUse, source: Samples | None = None) -> None:
         """Compare the samples ``index`` of ``source`` with all columns and let ``use`` see each tile.
@@ -180,5 +181,5 @@ class Tiles:
             self.kernel.of_few_features(panel.layout, features, tile)
         else:
             self.samples.compare(self.statistic, panel.layout, start, stop, tile)
-            norms = self._norms(self.samples)[start:stop]
+            norms = self._norms(self.samples, slice(start, stop), stop - start)
             self.kernel.apply(tile, panel.norms, norms, self.statistic)
