@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hinge.arrays import Floats, is_sparse
 from hinge.data.layout import LAYOUT
-from hinge.data.pages import reduced, windows
+from hinge.data.pages import is_mapped, reduced, windows
 from hinge.data.sharded import ShardedRows
 from hinge.runtime.jit import compiled_exactly
 
@@ -19,6 +19,10 @@ Fingerprints = NDArray[np.uint64]
 # another order. Weights are counted in as many parts of one repetition, up to what 64 bits hold.
 _PARTS = float(1 << 20)
 _MOST_WEIGHT = 2.0**63 / _PARTS
+
+
+# Where the rows of an array begin, which nobody asks.
+_NO_ROWS = np.empty(0, np.int64)
 
 
 def fingerprints(X: Any, seed: int) -> Fingerprints:
@@ -90,7 +94,8 @@ def extremes(X: Any) -> tuple[float, float, int]:
     values = X.data if is_sparse(X) else X
     if not values.size:
         return 0.0, 0.0, 0
-    return float(reduced(values, np.min, min)), float(reduced(values, np.max, max)), values.size
+    least = reduced(values, lambda part: part.min(), min)
+    return float(least), float(reduced(values, lambda part: part.max(), max)), values.size
 
 
 def moments(X: Any, scale: float, center: float, power: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -99,8 +104,11 @@ def moments(X: Any, scale: float, center: float, power: int) -> tuple[NDArray[np
         sums, counts = X.per_row("moments", scale, center, power)
         return sums, counts
     sums, counts = np.empty(X.shape[0]), np.empty(X.shape[0])
+    if type(X) is np.ndarray and not is_mapped(X):
+        row_moments(X, _NO_ROWS, scale, center, power, sums, counts)
+        return sums, counts
     for part in windows(X):
-        values, indptr = X, np.empty(0, np.int64)
+        values, indptr = X, _NO_ROWS
         if is_sparse(X):
             values, indptr = X.data, X.indptr[part.start : part.stop + 1].astype(np.int64, copy=False)
         else:

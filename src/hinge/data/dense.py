@@ -21,15 +21,10 @@ class DenseSamples(FeatureSamples):
     Single-precision work runs on a float32 copy; double precision reads the original. Centring subtracts
     ``center`` from every row on the way, which leaves distances alone and keeps products small.
 
-    Attributes
-    ----------
-    keeps_double : bool
-        Whether rows seen from the centre are kept in double precision too, because they will be compared often.
     """
 
     storage = "dense"
     is_dense = True
-    keeps_double = False
 
     def __init__(self, rows: Floats, center: NDArray[np.float64] | None = None) -> None:
         super().__init__()
@@ -78,7 +73,7 @@ class DenseSamples(FeatureSamples):
     def panel(self, index: Index, dtype: Any) -> Floats:
         if dtype == np.float32:
             return self._in_single()[index]
-        return self._shifted(self.rows[index], dtype)
+        return self._in_double[index] if self._has_double else self._shifted(self.rows[index], dtype)
 
     def compare(self, statistic: Statistic, panel: Floats, start: int, stop: int, out: Floats) -> None:
         columns = self._range(start, stop, out.dtype)
@@ -93,7 +88,10 @@ class DenseSamples(FeatureSamples):
 
     def take(self, index: Index, dtype: Any) -> DenseSamples:
         if dtype == np.float64:  # as they were given, so that they can be compared exactly
-            return DenseSamples(self.rows[index].astype(np.float64, copy=False), self.center)
+            taken = DenseSamples(self.rows[index].astype(np.float64, copy=False), self.center)
+            if self._has_double:
+                taken.keeps_double, taken._in_double = True, self._in_double[index]
+            return taken
         return DenseSamples(self.panel(index, dtype))
 
     def joined(self, others: Sequence[DenseSamples]) -> DenseSamples:
@@ -135,9 +133,11 @@ class DenseSamples(FeatureSamples):
     def _range(self, start: int, stop: int, dtype: Any) -> Floats:
         if dtype == np.float32:
             return self._in_single()[start:stop]
-        if self.keeps_double and self.center is not None:
-            return self._in_double[start:stop]
-        return self._shifted(self.rows[start:stop], dtype)
+        return self._in_double[start:stop] if self._has_double else self._shifted(self.rows[start:stop], dtype)
+
+    @property
+    def _has_double(self) -> bool:
+        return self.keeps_double and self.center is not None
 
     @lazy
     def _in_double(self) -> Floats:

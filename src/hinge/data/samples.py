@@ -86,6 +86,9 @@ class Samples(ABC):
         Bytes of panels that are laid out before threads begin with them.
     takes_symmetric_part : bool
         Whether values turned out not to be symmetric: those from before have to be computed again.
+    keeps_double : bool
+        Whether rows that are compared from a centre are kept like that in double precision too, because they will
+        be compared often.
     """
 
     n: int
@@ -104,6 +107,7 @@ class Samples(ABC):
     most_visited = np.iinfo(np.int64).max
     reserved_bytes = 0
     panel_bytes = LAYOUT.batch_bytes
+    keeps_double = False
 
     def __init__(self) -> None:
         self._norms: dict[Any, Floats] = {}

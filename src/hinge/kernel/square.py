@@ -81,7 +81,7 @@ def fill_square(tiles: Tiles, team: Team, values: Floats) -> int:
     (most_lines, width), seconds = LAYOUT.flat_tile, tiles.seconds(n * n)
     lines = min(max(most_lines * width // max(n, 1), LAYOUT.few_rows), most_lines)
     if not is_mirrored and team.block(n, seconds) == n:  # to lay out many panels would take as long
-        lines = n
+        lines = max(n, 1)
     with blas_on_one_thread():
         team.share(n, lines, work, seconds)
     return n * (n + 1) // 2 if is_mirrored else n * n

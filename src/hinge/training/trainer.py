@@ -211,6 +211,10 @@ class Trainer:
         gram, bars, tol = self.gram, Bars(*self.gram.error_terms()), self.settings.tol
         room = self.sharing.matrix_share * gram.cache_bytes / gram.team.size
         most = min(self.settings.sizes.one_pass, int((room / 8) ** 0.5))
+        samples = gram.source.samples
+        if 8 * samples.n * samples.n_features <= self.sharing.matrix_share * gram.cache_bytes:
+            samples.keeps_double = True
+            samples.panel(parts.layout.samples[:1], np.float64)  # made before threads want it
 
         def run(start: int, stop: int) -> None:
             for place in range(start, stop):
