@@ -332,7 +332,8 @@ class Ledger(Sequence[Report]):
         if self.common is not None and self.figures is not None:
             found = dict(zip(self.names, combine(self.figures, axis=0).tolist(), strict=True))
         return {
-            name: kind(found[name] if name in found else combine(self.column(name))) for name, kind in kinds.items()
+            name: kind(found[name] if name in found else combine(self.column(name)))
+            for name, kind in kinds.items()
         }
 
     def statuses(self) -> Counter[Status]:

@@ -26,7 +26,7 @@ MOST_FREE = 400
 # The violation aimed at, relative to the size of the residuals.
 AIM = 1e-11
 
-#: How many directions in a row need not halve the violation: where few variables are free, more cost next to nothing
+#: How many directions in a row need not halve the violation: where few variables are free they cost nothing
 #: beside pair steps, and lead to the end more often than not.
 PATIENCE = 12
 

@@ -23,8 +23,15 @@ from hinge.report import Report, Solution
 from hinge.runtime.threads import blas_on_one_thread
 from hinge.settings import Settings
 from hinge.solvers.active_set.direct import (
-    AIM, FREED_SHARE, HIDDEN, MOST_FREE, MOST_FREED, PATIENCE, Room, settle,
-)  # fmt: skip
+    AIM,
+    FREED_SHARE,
+    HIDDEN,
+    MOST_FREE,
+    MOST_FREED,
+    PATIENCE,
+    Room,
+    settle,
+)
 from hinge.solvers.conclusion import solution_at
 from hinge.solvers.pairs.step import Point
 from hinge.solvers.policies import USUAL
