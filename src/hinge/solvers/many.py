@@ -18,6 +18,7 @@ from hinge.kernel.gram import Gram
 from hinge.report import Ledger, Report, Solution
 from hinge.runtime import clock
 from hinge.runtime.prices import SECONDS_PER_SMALL_PAIR, SECONDS_PER_SMALL_PROBLEM
+from hinge.runtime.threads import lazy
 from hinge.solvers.one_pass import FIGURE_NAMES, Bars, Layout, is_trusted, shared_report, solve_parts
 
 
@@ -63,7 +64,7 @@ class Parts:
         beta: Vector = self.layout.point.beta
         return beta
 
-    @property
+    @lazy
     def sizes(self) -> Index:
         """The number of variables of each problem."""
         return np.diff(self.layout.offsets)
@@ -96,11 +97,14 @@ class Parts:
 
     def intercepts(self) -> Vector:
         """Return the intercept of every problem: the mean of its multipliers."""
-        return np.asarray(self.layout.account.levels.mean(axis=1))
+        levels = self.layout.account.levels
+        return np.asarray(levels.sum(axis=1) / levels.shape[1])
 
     def figures(self) -> Vector:
         """Return what the reports differ in, one line per problem: `columns`."""
-        return np.column_stack([self.layout.account.figures, self.seconds, self.sizes])
+        lines = np.empty((len(self.seconds), len(self.columns)))
+        lines[:, :-2], lines[:, -2], lines[:, -1] = self.layout.account.figures, self.seconds, self.sizes
+        return lines
 
     def solution(self, number: int) -> Solution:
         """Return the solution of a problem that is certified."""

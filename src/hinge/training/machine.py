@@ -339,14 +339,17 @@ def combined_report(machines: Sequence[Machine], gram: Gram, seconds: float, n_s
         return machines[0].solution.report
     ledger = ledger_of(machines)
     statuses = ledger.statuses()
-    status = min(statuses, key=_SEVERITY.index)
+    status, common, course = min(statuses, key=_SEVERITY.index), ledger.common, {}
+    if common is None:
+        common = ledger[int(np.argmax(ledger.column("seconds")))]
+        course = ledger.combined(np.max, "most_lagging") | ledger.combined(np.min, "fewest_active")
     return replace(
-        ledger.common or ledger[int(np.argmax(ledger.column("seconds")))],
+        common,
         status=status,
         message=f"{statuses[Status.CONVERGED]} of {len(machines)} machines converged; {MESSAGES[status]}",
         **ledger.combined(np.sum, "iterations", "outer_steps", "objective", "gap", "n_bounded"),
-        **ledger.combined(np.max, "violation", "rounding", "largest_set", "most_lagging"),
-        **ledger.combined(np.min, "fewest_active"),
+        **ledger.combined(np.max, "violation", "rounding", "largest_set"),
+        **course,
         n_support=n_support,
         kernel_evaluations=gram.counts.evaluations,
         cache_hits=gram.counts.hits,
