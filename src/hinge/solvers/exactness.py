@@ -62,7 +62,7 @@ def is_vague_near(state: State, tol: float) -> bool:
         return False
     problem, n = state.problem, state.gram.n
     multipliers = multipliers_of(problem, state.beta, state.residual)
-    reach = np.tile(np.maximum(2 * (state.vague + state.drift), 2 * _SAFETY * tol), problem.n_variables // n)
+    reach = np.tile(state.vague + state.drift + 2 * _SAFETY * tol, problem.n_variables // n)
     near = free_and_near(problem, state.beta, state.residual, multipliers, reach) | (state.beta != 0)
     return bool((near.reshape(-1, n).any(axis=0) & (state.vague > 0)).any())
 
@@ -120,15 +120,15 @@ def refresh(state: State, tol: float) -> None:
     exact = np.zeros(n, dtype=bool)
     error = _left_in_residual(state)
     state.spent += state.drift + float(state.gram.rounding(coefficients).max(initial=0.0))
-    unsure = error if state.vague is None else error + state.vague + state.spent
+    bound = np.zeros(n) if state.vague is None else state.vague + state.spent
     if state.vague is not None and state.reference is not None:  # else steps were single, or weights are quick
-        bound = error_of(state)
-        exact = state.reference.exact & (bound <= ERROR_ALLOWED * tol)
-        error[exact] = bound[exact]
+        known = error_of(state)
+        exact = state.reference.exact & (known <= ERROR_ALLOWED * tol)
+        error[exact] = known[exact]
     width, largest = 2 * _SAFETY * tol, 0.0
     while True:
         multipliers = multipliers_of(problem, state.beta, state.residual)
-        reach = np.tile(np.maximum(width, np.where(exact, 0.0, 2 * unsure)), copies)
+        reach = np.tile(np.maximum(width, np.where(exact, 0.0, 2 * error)) + np.where(exact, 0.0, bound), copies)
         near = free_and_near(problem, state.beta, state.residual, multipliers, reach).reshape(-1, n).any(axis=0)
         doubtful = np.flatnonzero((near | (coefficients != 0)) & ~exact)
         if len(doubtful):
@@ -136,7 +136,8 @@ def refresh(state: State, tol: float) -> None:
             fresh, error[doubtful] = exact_residual(
                 problem, state.gram, state.beta, doubtful, wanted, state.reference
             )
-            largest = max(largest, float(np.abs(runs[:, doubtful] - fresh).max()))
+            surprise = np.abs(runs[:, doubtful] - fresh).max(axis=0) - bound[doubtful]
+            largest = max(largest, float(surprise.max()))
             runs[:, doubtful] = fresh
             exact[doubtful] = True
         elif width >= _SAFETY * largest:

@@ -48,7 +48,7 @@ def resume(state: State, known: Reference, tol: float) -> None:
     reference = state.reference
     assert reference is not None
     exact = reference.error <= ERROR_ALLOWED * tol
-    state.reference = replace(reference, exact=exact)
+    state.reference = replace(reference, exact=exact, error=np.where(exact, reference.error, 0.0))
     state.vague = np.where(exact, 0.0, reference.error)
     state.is_stale = False
     if is_vague_near(state, tol):
