@@ -11,10 +11,11 @@ from scipy.optimize import linprog
 
 from hinge import Gram, Kernel, Settings, Tracing, lab
 from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc
-from hinge.lab.algorithms import gain_rows, interior_point
+from hinge.lab.algorithms import gain_rows, interior_point, mixed_rules
 from hinge.lab.algorithms.cutting_planes import farthest
 from hinge.lab.algorithms.single_pairs import rate_certifying
 from hinge.lab.registry import PRODUCTION
+from hinge.solvers.pairs.smo import solve_smo
 from hinge.solvers.state import State
 from reference import (
     assert_feasible,
@@ -237,6 +238,28 @@ def test_one_pass_of_lasvm_is_nearly_as_good_as_the_optimum(moons):
     errors = [np.mean(np.sign(values) != y) for values in decisions]
     assert errors[0] <= errors[1] + 0.02
     assert objective(solution.beta, K, problem) < 0.9 * objective(best, K, problem)
+
+
+@pytest.mark.parametrize(
+    ("cache_bytes", "first", "last"), [(2**27, "second_order", "second_order"), (2**20, "hmg", "second_order")]
+)
+def test_the_rule_is_that_for_what_the_cache_holds(cache_bytes, first, last, monkeypatch):
+    """A megabyte holds few rows of 1,500 samples, and all those of the samples that are worked on in the end."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 2))
+    problem = c_svc(np.where(X[:, 0] + 0.3 * rng.normal(size=1500) > 0, 1, -1), C=30.0)
+    rules = []
+
+    def watched(state, tol, run, pair, most):
+        rules.append((run.settings.rule, state.gram.n))
+        return solve_smo(state, tol, run, pair, most)
+
+    monkeypatch.setattr(mixed_rules, "solve_smo", watched)
+    gram = Gram(X, Kernel("rbf", gamma=1.0), cache_bytes=cache_bytes, precision="double")
+    assert lab.get("smo-by-cache").solve(problem, gram).report.converged
+    fewest = min(n for _, n in rules)
+    assert rules[0] == (first, 1500)
+    assert {rule for rule, n in rules if n == fewest} == {last}
 
 
 def test_the_farthest_vertex_is_found_by_filling_groups():
