@@ -7,7 +7,10 @@ import pytest
 
 from hinge import SVC, SVR, Gram, Kernel, Settings, Sizes, Status, solve
 from hinge.dual.formulations import c_svc
+from hinge.solvers import conclusion
+from hinge.solvers.conclusion import conduct
 from hinge.solvers.many import Parts
+from hinge.solvers.run import Run
 from hinge.training.machine import combined_report
 from hinge.training.tasks import Task
 from hinge.training.trainer import Trainer
@@ -94,6 +97,22 @@ def test_one_machine_that_did_not_converge_speaks_for_the_fit(status, which, n_j
     ]
     assert machine.report_.message.startswith("2 of 3 machines converged")
     assert machine.fit_status_ == 1
+
+
+@pytest.mark.parametrize("second", [Status.CONVERGED, Status.UNCERTAIN])
+def test_a_point_that_rounding_leaves_in_doubt_is_solved_once_more_and_more_sharply(second, monkeypatch):
+    verdicts, aims = iter([Status.UNCERTAIN, second]), []
+    monkeypatch.setattr(conclusion, "verdict", lambda state, tol: next(verdicts))
+    problem, gram = c_svc([1, -1]), Gram(np.array([[1.0], [-1.0]]), Kernel("linear"))
+
+    def method(state, tol, run):
+        aims.append(tol)
+        state.adopt(np.array([0.5, -0.5]))
+
+    _, status = conduct(problem, gram, Run(Settings(tol=1e-3), problem, gram.team), method)
+    assert status is second
+    assert len(aims) == 2
+    assert aims[1] < aims[0] == 1e-3
 
 
 def test_machines_that_end_differently_by_themselves():

@@ -82,6 +82,23 @@ def test_what_rounding_takes_from_a_large_share_goes_to_a_small_one():
     assert abs(sum(map(Fraction, best)) - Fraction(1e-13)) < Fraction(1e-27)
 
 
+@pytest.mark.parametrize(
+    ("widths", "n_full"),
+    [
+        ([1e16, 1e3, 1e14, 1.0, 1.0], 5),
+        ([1e15, 1e-3, 1e14, 1e12, 1e3, 1e15, 1e-3, 1e14, 1e12, 1e8, 10.0], 6),
+    ],
+)
+def test_the_best_share_stays_as_it_is_where_rounding_misses_its_end(widths, n_full):
+    """Added up in turn, boxes of 1e16 swallow those of 1: a sum seems to end a place or two away."""
+    width = np.array(widths) / (3.0 if n_full < len(widths) else 1.0)
+    is_full = np.arange(len(width)) < n_full
+    beta = np.where(is_full, width, 0.0)
+    v = -np.arange(len(width), dtype=float)
+    best = best_shared(beta, v, np.zeros(len(width)), width, np.zeros(len(width), np.int64))
+    np.testing.assert_array_equal(best, beta)
+
+
 def test_coefficients_of_equal_samples_cancel_to_twice_the_digits():
     """Kβ of 1e30 · (C + tiny − C): what is left of the sum is tiny, whatever the order."""
     problem = replace(c_svc([1, 1, -1, 1, -1], C=1e8), alike=ALIKE)

@@ -59,10 +59,18 @@ def test_answers_are_those_of_the_whole_matrix(kernel, C, growth, monkeypatch):
     assert np.abs(first - second).max() <= 1e-9 * np.abs(second).max()
 
 
-def test_figures_are_those_of_all_samples(growth):
+def test_figures_are_those_of_all_samples(growth, monkeypatch):
     X, y = _data(n_classes=5, n=600)
+    steps, solve_parts = [], growing.solve_parts
+
+    def solve_and_count(*arguments):
+        solve_parts(*arguments)
+        steps.append(arguments[4].account.figures[0, growing.ITERATIONS])
+
+    monkeypatch.setattr(growing, "solve_parts", solve_and_count)
     machine = SVC(C=10.0).fit(X, y)
     assert all(growth)
+    assert sum(report.iterations for report in machine.reports_) == sum(steps)
     assert len(growth) == 10
     for report, certificate in zip(machine.reports_, machine.certificate(X, y), strict=True):
         assert report.converged

@@ -6,7 +6,7 @@ import pytest
 from hinge import Gram, Kernel
 from hinge.dual.formulations import c_svc, one_class
 from hinge.dual.residuals import exact_residual
-from hinge.solvers.guard import Guard
+from hinge.solvers.guard import Guard, may_be_above
 from hinge.solvers.state import State, restore_sums
 
 
@@ -94,3 +94,12 @@ def test_the_best_point_stays_the_best_whatever_is_noted_after_it():
     np.testing.assert_array_equal(state.residual, residual.ravel())
     np.testing.assert_array_equal(state.reference.error, error)
     assert (error > 0).all()
+
+
+@pytest.mark.parametrize(("error", "is_hidden"), [(0.0, False), (1e-3, True)])
+def test_a_residual_that_is_known_badly_may_hide_a_rise(error, is_hidden):
+    problem, _, state = corner()
+    state.adopt(0.3 * problem.v)  # to −0.84
+    state.note_reference(np.full(4, error))
+    assert may_be_above(state, -0.8399) == is_hidden
+    assert may_be_above(state, -0.85)

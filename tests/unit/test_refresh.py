@@ -6,7 +6,7 @@ import pytest
 from hinge import Gram, Kernel
 from hinge.dual.formulations import c_svc
 from hinge.dual.residuals import Reference
-from hinge.solvers.exactness import refresh
+from hinge.solvers.exactness import bound_of, refresh
 from hinge.solvers.resumption import resume
 from hinge.solvers.state import State
 
@@ -47,6 +47,15 @@ def test_an_error_is_remembered_where_the_residual_was_out_of_reach():
     state.residual += np.array([400.0, -400.0, 300.0])
     refresh(state, TOL)
     np.testing.assert_array_equal(state.residual, state.problem.v)
+
+
+def test_what_was_left_out_of_reach_stays_in_the_bound():
+    """Looking twice computes nothing either time: the error of the first is there still."""
+    state = wrong_state(drift=150.0)
+    refresh(state, TOL)
+    refresh(state, TOL)
+    assert state.drift == 0.0
+    assert (bound_of(state) >= 150.0).all()
 
 
 @pytest.mark.parametrize(
