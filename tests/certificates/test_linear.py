@@ -10,9 +10,11 @@ from hinge import Gram, Kernel, Settings, Sizes, certificate, solve
 from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
 from hinge.solvers.block.shrinking import ActiveSet
 from hinge.solvers.policies import Policy, Proximal
-from hinge.solvers.run import Run
+from hinge.solvers.run import Run, Stop
 from hinge.solvers.state import State
+from hinge.solvers.weights import proximal
 from hinge.solvers.weights.choose import weight_method
+from hinge.solvers.weights.descent import descend
 from hinge.solvers.weights.proximal import proximal_steps
 from reference import assert_solved
 
@@ -209,3 +211,31 @@ def test_a_run_carries_its_policy():
         assert state.violation() <= 1e-3
         steps.append(run.outer_steps)
     assert steps[0] > steps[1]
+
+
+def begun(settings):
+    """A problem at its start, and a run of it."""
+    X, y = data(200, 10, seed=0)
+    problem, gram = problem_of("c_svc", y), Gram(X, Kernel("linear"))
+    state = State(problem, gram, np.zeros(200), problem.v.copy())
+    state.note_reference(np.zeros(200))
+    return state, Run(settings, problem, gram.team)
+
+
+def test_a_descent_that_is_stopped_hands_its_point_over():
+    looks = []
+    state, run = begun(Settings(callback=lambda progress: looks.append(progress) or len(looks) == 4))
+    with pytest.raises(Stop):
+        descend(state, 1e-12, run)
+    assert len(looks) == 4
+    assert state.objective() < -1.0
+    assert abs(state.beta.sum()) <= 1e-12
+    np.testing.assert_allclose(state.residual, state.problem.v - state.gram.product(state.beta), atol=1e-9)
+
+
+def test_a_proximal_step_that_leads_up_is_taken_back(monkeypatch):
+    state, run = begun(Settings())
+    monkeypatch.setattr(proximal._Step, "feasible", lambda step: -1e-3 * state.problem.v)
+    proximal_steps(state, 1e-3, run)
+    np.testing.assert_array_equal(state.beta, np.zeros(200))
+    np.testing.assert_array_equal(state.residual, state.problem.v)

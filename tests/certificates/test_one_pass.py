@@ -8,8 +8,11 @@ from hypothesis import strategies as st
 
 from hinge import Gram, Kernel, Settings, Sizes, certificate, solve
 from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_class
+from hinge.dual.optimality import doubt_of
 from hinge.solvers.active_set.polish import polish
-from hinge.solvers.one_pass import fits_one_pass
+from hinge.solvers.many import Parts
+from hinge.solvers.one_pass import Bars, _restore_sums, fits_one_pass
+from hinge.solvers.pairs.step import Point
 from hinge.training.data import TrainingData
 from hinge.training.formulation import Classification, NuClassification
 from hinge.training.trainer import Trainer
@@ -124,3 +127,32 @@ def test_pairs_that_the_loop_does_not_settle_are_solved_by_the_general_way():
     tasks, train = many_classes(Classification, problem=lambda y, weights: c_svc(y, np.inf, weights))
     assert {machine.solution.report.status for machine in train(Settings(tol=1e-4))} <= {"converged", "infeasible"}
     assert len(tasks) == 15
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "laplacian"])
+def test_the_bound_on_rounding_is_that_of_the_general_way(kernel):
+    rng = np.random.default_rng(0)
+    X = rng.normal(3.0, size=(60, 3))
+    problem = c_svc(np.where(X[:, 0] + rng.normal(size=60) > 3, 1.0, -1.0), C=2.0)
+    gram = Gram(X, Kernel(kernel, gamma=0.5, degree=2), precision="double").stored()
+    assert fits_one_pass(60, gram, Settings())
+    solution = solve(problem, gram, Settings())
+    error = gram.rounding(problem.coefficients(solution.beta))
+    expected = doubt_of(problem, solution.beta, solution.residual, error)
+    assert solution.report.rounding == pytest.approx(expected, rel=0.05, abs=0.0)
+
+
+def test_what_rounding_takes_from_a_sum_goes_to_the_free_variable_of_least_curvature():
+    problem, beta = c_svc([1, -1, 1, 1], C=1.0), np.array([0.25, -0.5, 0.3, 0.0])
+    _restore_sums(problem.sums, np.array([4.0, 2.0, 1.0, 0.5]), Point.of(problem, beta, np.zeros(4)))
+    np.testing.assert_allclose(beta, [0.25, -0.5, 0.25, 0.0])
+
+
+def test_a_problem_that_the_loop_did_not_come_to_is_not_begun():
+    X, kinds = problems(30, 1.0)
+    problem = kinds["c_svc"]
+    parts = Parts.of(np.array([30]), np.arange(30), problem)
+    assert not parts.is_begun(0, 1e-3)
+    gram = Gram(X, Kernel("rbf"), precision="double").stored()
+    parts.solve(np.array([0]), gram.matrix, Bars(*gram.error_terms()), 1e-3)
+    assert parts.is_begun(0, 1e-3)

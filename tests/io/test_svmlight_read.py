@@ -41,6 +41,7 @@ def read(text, **options):
         (b"1\n2\n", np.zeros((2, 0)), [1, 2]),
         (b"", np.zeros((0, 0)), []),
         (b"1 0:3 1:0.5 2:0.25\n", [[3, 0.5, 0.25]], [1]),  # precomputed kernel
+        (b"1 1:2\n2 0:3 2:4\n", [[0, 2, 0], [3, 0, 4]], [1, 2]),  # a later line tells that indices begin with 0
     ],
 )
 def test_accepted(text, X, y):

@@ -49,3 +49,18 @@ def test_where_the_work_is_limited_the_point_is_on_its_way():
     assert abs(beta.sum()) < 1e-13
     residual = v - kernel @ beta
     assert residual[beta < hi].max() - residual[beta > lo].min() < 1e-10
+
+
+def test_each_of_two_groups_has_a_multiplier_and_a_sum_of_its_own():
+    rng = np.random.default_rng(2)
+    rows = rng.normal(size=(40, 12))
+    kernel, v = rows @ rows.T, rng.normal(size=40)
+    group = (np.arange(40) % 3 == 0).astype(np.int8)
+    point = Point(np.zeros(40), v.copy(), np.full(40, -0.05), np.full(40, 0.05), group, 2)
+    settle(kernel, point, Room.of(40, 2), 1e-12, 12, np.inf)
+    residual = v - kernel @ point.beta
+    for g in (0, 1):
+        mine, beta = residual[group == g], point.beta[group == g]
+        assert abs(beta.sum()) < 1e-13
+        assert np.count_nonzero(np.abs(beta) < 0.05) > 0
+        assert mine[beta < 0.05].max() - mine[beta > -0.05].min() < 1e-10
