@@ -17,7 +17,10 @@ from sklearn.preprocessing import StandardScaler
 
 from hinge import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from hinge.plot import Calibration, Convergence, DecisionBoundary, Margins, Path, RegressionTube
+from hinge.plot.page import machine_rows
+from hinge.plot.subjects import Subject
 from hinge.selection import regularisation_path
+from strategies import NAMED
 
 MOONS = make_moons(120, noise=0.25, random_state=0)
 IRIS = load_iris(as_frame=True)
@@ -256,3 +259,11 @@ def test_lines_are_seen_on_light_and_dark_pages(style):
         for colour in (boundary.get_color(), rings.get_edgecolor()[0, :3]):
             assert np.abs(np.array(to_rgb(colour)) - background).mean() > 0.5
     plt.close("all")
+
+
+@pytest.mark.parametrize("kernel", NAMED)
+def test_pages_name_the_parameters_that_a_kernel_uses(kernel):
+    machine = SVC(kernel=kernel, gamma=0.25).fit([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0]], [0, 1, 1])
+    shown = dict(machine_rows(machine))["kernel"]
+    assert all((name in shown) == (name in machine._model.kernel.uses) for name in ("gamma", "coef0", "degree"))
+    assert ("γ = 0.25" in Subject(machine, machine).title) == ("gamma" in machine._model.kernel.uses)

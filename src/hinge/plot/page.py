@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from hinge import Certificates, certificate
+from hinge import Certificates, Kernel, certificate
 from hinge._version import __version__
 from hinge.plot.boundary import DecisionBoundary
 from hinge.plot.calibration import Calibration
@@ -100,7 +100,7 @@ def machine_rows(machine: Any) -> list[tuple[str, str]]:
     rows = [("type", type(machine).__name__)]
     kernel = machine.kernel if isinstance(machine.kernel, str) else getattr(machine.kernel, "__name__", "own")
     numbers = {"gamma": getattr(machine, "_gamma", 0.0), "coef0": machine.coef0, "degree": machine.degree}
-    used = {"rbf": ("gamma",), "poly": ("gamma", "coef0", "degree"), "sigmoid": ("gamma", "coef0")}.get(kernel, ())
+    used = Kernel(machine.kernel).uses
     rows.append(("kernel", ", ".join([kernel, *(f"{name} = {numbers[name]:.6g}" for name in used)])))
     if hasattr(machine, "classes_"):
         counts = zip(machine.classes_.tolist(), machine.n_support_.tolist(), strict=True)

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from hinge import Kernel
 from hinge.arrays import Vector
 
 Feature = int | str
@@ -59,8 +60,7 @@ class Subject:
         for name, sign in (("C", "C"), ("nu", "ν"), ("epsilon", "ε")):
             if isinstance(value := getattr(machine, name, None), int | float) and value:
                 shown.append(f"{sign} = {value:g}")
-        # scikit-learn's machines have a γ where the kernel has none, too; ours is 0 then.
-        if isinstance(kernel, str) and kernel not in ("linear", "precomputed") and (gamma := machine._gamma):
+        if "gamma" in Kernel(kernel).uses and (gamma := machine._gamma):
             shown.append(f"γ = {gamma:.3g}")
         return f"{type(machine).__name__}: {', '.join(shown)}"
 
