@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import itertools
 import re
 import sys
 import threading
@@ -375,6 +376,16 @@ def test_every_number_has_its_reason():
                 while "#" not in lines[number] and lines[number].strip():
                     number -= 1
                 assert "#" in lines[number], f"{path.relative_to(ROOT)}:{node.lineno} has no reason"
+
+
+def test_every_decision_of_a_method_has_its_reason_below_it():
+    text = (ROOT / "src/hinge/solvers/policies.py").read_text(encoding="utf-8")
+    bodies = [node.body for node in ast.parse(text).body if isinstance(node, ast.ClassDef)]
+    fields = [pair for body in bodies for pair in itertools.pairwise(body) if isinstance(pair[0], ast.AnnAssign)]
+    assert len(fields) > 40
+    for field, reason in fields:
+        has_one = isinstance(reason, ast.Expr) and isinstance(reason.value, ast.Constant)
+        assert has_one, f"{ast.unparse(field)} has no reason"
 
 
 def test_a_constant_is_found():
