@@ -21,7 +21,6 @@ from hinge.dual.residuals import exact_residual
 from hinge.kernel.gram import Gram
 from hinge.report import Report, Solution
 from hinge.runtime.threads import blas_on_one_thread
-from hinge.settings import Settings
 from hinge.solvers.active_set.direct import (
     AIM,
     FREED_SHARE,
@@ -44,11 +43,7 @@ _MOST_WORK = 1e8
 
 
 def polish(
-    problem: DualProblem,
-    gram: Gram,
-    solution: Solution,
-    tol: float = Settings.tol,
-    most_evaluations: float = np.inf,
+    problem: DualProblem, gram: Gram, solution: Solution, tol: float, most_evaluations: float = np.inf
 ) -> Solution:
     """Return the solution with its violation brought down to rounding, or as it was where that takes too long.
 
