@@ -72,7 +72,7 @@ def polish(
     >>> from hinge.dual.formulations import c_svc
     >>> gram = Gram(np.array([[0.0], [0.7], [2.0], [3.1]]), Kernel("rbf"))
     >>> problem = c_svc([-1, -1, 1, 1], C=10.0)
-    >>> polish(problem, gram, solve(problem, gram)).report.violation < 1e-10
+    >>> polish(problem, gram, solve(problem, gram), 1e-3).report.violation < 1e-10
     True
     """
     if _is_polished(solution):
