@@ -11,7 +11,7 @@ from hinge.dual.formulations import c_svc, epsilon_svr, nu_svc, nu_svr, one_clas
 from hinge.dual.optimality import doubt_of
 from hinge.solvers.active_set.polish import polish
 from hinge.solvers.many import Parts
-from hinge.solvers.one_pass import Bars, _restore_sums, fits_one_pass
+from hinge.solvers.one_pass import Bars, Space, _restore_sums, fits_one_pass
 from hinge.solvers.pairs.step import Point
 from hinge.training.data import TrainingData
 from hinge.training.formulation import Classification, NuClassification
@@ -73,6 +73,15 @@ def test_the_general_way_comes_to_the_same_answer(kind, n, C):
     proof = certificate(problem, gram, ours.beta)
     assert (proof.box_error, proof.sum_error <= 1e-12 * (1 + np.abs(ours.beta).sum())) == (0.0, True)
     assert ours.report.violation + ours.report.rounding >= proof.violation
+
+
+def test_room_is_kept_for_problems_that_are_not_much_smaller():
+    room = Space.kept(100, 1, 1e-3)
+    assert Space.kept(60, 1, 1e-3) is room
+    assert Space.kept(60, 1, 1e-5).tol == 1e-5
+    assert len(Space.kept(60, 2, 1e-3).search.top) == 2
+    assert Space.kept(200, 2, 1e-3).slots.shape[1] == 200
+    assert Space.kept(5, 2, 1e-3).slots.shape[1] == 5
 
 
 def test_a_start_is_gone_on_from():

@@ -132,3 +132,13 @@ def test_prediction_stores_as_training_does(name, share, far, kind):
     for stored in Reference(kind(X), kernel).beside(kind(X)):
         assert stored.storage == trained.storage
         assert getattr(stored, "center", None) is None or np.array_equal(stored.center, trained.center)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_largest_values_of_a_given_matrix_are_absolute(dtype):
+    K = RNG.normal(size=(7, 7)).astype(dtype)
+    K = K + K.T
+    samples = store(K, Kernel("precomputed"))
+    np.testing.assert_array_equal(samples.largest_values(), np.abs(K).max(axis=1))
+    some = np.array([5, 2])
+    np.testing.assert_array_equal(samples.take(some, dtype).largest_values(), np.abs(K).max(axis=1)[some])
