@@ -20,7 +20,7 @@ from hinge.dual.residuals import Reference
 from hinge.kernel.rounding import UNIT
 from hinge.report import Solution
 from hinge.runtime import clock
-from hinge.solvers.one_pass import is_for_one_pass
+from hinge.solvers.one_pass import is_for_one_pass, suits_one_pass
 from hinge.solvers.state import SUM_ERROR
 from hinge.training.course import Course, Fit
 from hinge.training.formulation import Classification, Formulation
@@ -140,7 +140,7 @@ def update(change: Update, course: Course, trainer: Trainer) -> Fit:
 
 def _quickest(task: Task, course: Course, trainer: Trainer) -> Task:
     """Let a small problem of cheap kernel values begin at its point like any fit: one pass is quicker."""
-    if task.known is None or not trainer.gram.is_cheap or task.problem.ridge is not None:
+    if task.known is None or not trainer.gram.is_cheap or not suits_one_pass(task.problem):
         return task
     if not is_for_one_pass(task.problem.n_variables, course.settings):
         return task
