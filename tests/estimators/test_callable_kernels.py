@@ -4,6 +4,7 @@ The contract is scikit-learn's: ``kernel(X, X)`` once at fit, ``kernel(X_new, X)
 very objects that the caller passed.
 """
 
+import signal
 import warnings
 from functools import partial
 
@@ -336,3 +337,32 @@ def test_a_subclass_may_hide_its_kernel():
     search = GridSearch(Quantum(), {"C": [0.1, 1.0]}, cv=3).fit(X, Y)
     expected = GridSearch(SVC(gamma=0.3), {"C": [0.1, 1.0]}, cv=3).fit(X, Y)
     np.testing.assert_allclose(search.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"])
+
+
+@pytest.mark.parametrize("call", ["fit", "predict", "cross_validate"])
+def test_ctrl_c_ends_a_kernel_function_in_the_midst_of_its_work(call):
+    """Such functions may take hours, and ask nobody whether to stop."""
+    ends, is_impatient = [], call != "predict"
+
+    def slow(a, b):
+        if is_impatient:
+            signal.raise_signal(signal.SIGINT)
+        ends.append(call)
+        return a @ b.T
+
+    machine = SVC(kernel=slow)
+    if call == "predict":
+        machine.fit(X, Y)
+        ends.clear()
+        is_impatient = True
+    handler = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        {
+            "fit": lambda: machine.fit(X, Y),
+            "predict": lambda: machine.predict(X),
+            "cross_validate": lambda: cross_validate(machine, X, Y, n_jobs=1),
+        }[call]()
+    assert ends == []
+    assert signal.getsignal(signal.SIGINT) is handler
+    is_impatient = False
+    assert machine.fit(X, Y).report_.converged

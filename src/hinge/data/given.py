@@ -17,6 +17,7 @@ from hinge.arrays import Floats, Index, is_sparse
 from hinge.data.collection import Collection
 from hinge.data.layout import LAYOUT
 from hinge.data.samples import Samples, Statistic
+from hinge.runtime.interrupt import foreign
 from hinge.runtime.jit import compiled, larger
 from hinge.runtime.prices import MULTIPLY_ADDS_PER_CALLED_VALUE
 
@@ -128,7 +129,9 @@ class RowKernel:
 
     def _values(self, first: Collection, second: Collection) -> Floats:
         rows = first.selected()
-        found = self.function(rows, rows if second is first else second.selected())
+        others = rows if second is first else second.selected()
+        with foreign:
+            found = self.function(rows, others)
         found = found.toarray() if is_sparse(found) else np.asarray(found)
         if found.dtype.kind == "c":
             raise ValueError(

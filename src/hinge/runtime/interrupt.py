@@ -98,6 +98,35 @@ def check() -> None:
         raise Cancelled
 
 
+class _Foreign:
+    """Inside, a function runs that asks nobody whether to stop: Ctrl-C raises `Cancelled` in the midst of it.
+
+    Python handles signals on the main thread, so that only functions that run there can be ended.
+
+    Attributes
+    ----------
+    is_running : bool
+        Whether the main thread is inside.
+    """
+
+    def __init__(self) -> None:
+        self.is_running = False
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            self.is_running = True
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if threading.current_thread() is threading.main_thread():
+            self.is_running = False
+
+
+#: Around functions that callers bring along.
+foreign = _Foreign()
+
+
 class catching:  # noqa: N801 - used like a function
     """Turn the first Ctrl-C into a request to stop; a second one raises KeyboardInterrupt as usual.
 
@@ -134,6 +163,8 @@ class catching:  # noqa: N801 - used like a function
             self._old(number, frame)
         self._interrupt.press()
         announce()
+        if foreign.is_running:
+            raise Cancelled
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
