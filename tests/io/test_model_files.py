@@ -95,6 +95,13 @@ def test_accepted(change):
     np.testing.assert_array_equal(model.rho, read(GOOD).rho)
 
 
+def test_a_regression_has_no_second_line_of_probabilities():
+    text = b"svm_type epsilon_svr\nkernel_type linear\nnr_class 2\ntotal_sv 1\nrho 0.5\nprobA 0.1\n"
+    assert read(text + b"SV\n2 1:3\n").prob_a == [0.1]
+    with pytest.raises(ModelFileError, match="probA alone in regression"):
+        read(text + b"probB 0.2\nSV\n2 1:3\n")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

@@ -122,6 +122,22 @@ def test_label_column(tmp_path):
         read_table("data.txt")
 
 
+def test_a_column_called_label_comes_before_one_called_y(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("Y,target,LABEL\n5,6,1\n7,8,-1\n")
+    data = load(path)
+    assert_array_equal(data.X, [[5, 6], [7, 8]])
+    assert_array_equal(data.y, [1, -1])
+
+
+def test_values_given_twice_are_added_up(tmp_path):
+    parts = {"data": [1.0, 2.0, 4.0], "indices": [1, 1, 0], "indptr": [0, 2, 3], "shape": (2, 2)}
+    np.savez(tmp_path / "data.npz", format=b"csr", y=[1, -1], **parts)
+    data = load(tmp_path / "data.npz")
+    assert data.X.data.tolist() == [3.0, 4.0]
+    assert_array_equal(data.X.toarray(), [[0, 3], [4, 0]])
+
+
 def test_not_finite(tmp_path):
     path = tmp_path / "data.npy"
     np.save(path, [[1, 2], [3, np.nan]])

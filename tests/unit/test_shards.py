@@ -160,3 +160,11 @@ def test_a_question_is_given_up_when_nobody_waits_for_the_answer():
     gram = Gram(shared(DATA["few features"], Slow), Kernel("rbf"))
     with within(0.0), pytest.raises(Cancelled):
         gram.product(np.ones(N))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("place", [(0, 0), (1, 0), (2, 1), (2, 2)])
+def test_the_place_of_what_is_not_finite(form, place):
+    rows = np.array([[1.0, 2.0, 0.0], [3.0, 0.0, 4.0], [0.0, 5.0, 6.0]])
+    rows[place] = np.nan
+    assert Shard(form(rows), 1).facts(np.arange(3)).fault == place
