@@ -440,3 +440,15 @@ def test_parameters_that_were_set_before_are_followed() -> None:
     machine.forget([0])
     assert machine.certificate(X[1:], y[1:]).proves(1e-3)
     assert machine.change(tol=1e-8).report_.violation <= 1e-8
+
+
+def test_a_third_class_comes_to_two() -> None:
+    """The machine of two classes is that of the second against the rest, and the other way round of the first."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(120, 3)), np.repeat([0, 1, 2], 40)
+    X[:, :2] += 2.0 * np.column_stack([y == 1, y == 2])
+    machine = SVC(gamma=0.5, multi_class="ovr", loss="squared_hinge", tol=1e-6).fit(X[:80], y[:80])
+    machine.add(X[80:], y[80:])
+    fresh = SVC(gamma=0.5, multi_class="ovr", loss="squared_hinge", tol=1e-6).fit(X, y)
+    assert machine.certificate(X, y).proves(1e-6)
+    np.testing.assert_allclose(machine.decision_function(X), fresh.decision_function(X), atol=1e-4)

@@ -174,3 +174,16 @@ def test_default_cache_is_a_share_of_free_memory_but_untouched():
     gram = Gram(X, Kernel("rbf"))
     assert gram.cache_bytes > 1 << 20
     assert gram.counts.bytes == 0
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_a_weight_vector_of_samples_far_from_zero_has_the_same_values(kernel):
+    """What all samples share is left out where coefficients sum to zero, and only there."""
+    rng = np.random.default_rng(0)
+    gram = Gram(rng.normal(5.0, size=(30, 4)), Kernel(kernel, gamma=0.1), precision="double").stored()
+    steps = rng.normal(size=30)
+    straight, centred = gram.with_weights(centered=False), gram.with_weights(centered=True)
+    np.testing.assert_allclose(straight.product(steps), gram.product(steps), rtol=1e-9)
+    steps -= steps.mean()
+    difference = centred.product(steps) - gram.product(steps)  # the same for all
+    np.testing.assert_allclose(difference, difference[0], atol=1e-9)
