@@ -1,5 +1,7 @@
 """`cross_validate` against scikit-learn's function of this name."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_classification
@@ -37,3 +39,14 @@ def test_a_regressor_on_one_thread_and_on_two():
 def test_an_invalid_parameter_is_told():
     with pytest.raises(ValueError, match="C"):
         cross_validate(SVC(C=-1.0), X, Y, error_score="raise")
+
+
+def test_folds_that_did_not_converge_say_so():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(90, 3)), rng.integers(0, 2, 90)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = cross_validate(SVC(C=100.0, max_iter=1), X, y, cv=3)
+    assert not results["converged"].any()
+    assert (results["violation"] > 1e-3).all()
+    assert cross_validate(SVC(), X, y, cv=3)["converged"].all()

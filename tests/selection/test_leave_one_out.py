@@ -2,6 +2,7 @@
 
 import lzma
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.datasets import load_svmlight_file, make_classification, make_regre
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 
 from hinge import SVC, SVR, NuSVC, NuSVR, OneClassSVM
-from hinge.selection import leave_one_out, xi_alpha
+from hinge.selection import bounds, leave_one_out, xi_alpha
 
 TIGHT = 1e-7
 
@@ -158,3 +159,11 @@ def test_xi_alpha_fits_what_is_not_fitted_and_refuses_what_it_is_not_about():
         xi_alpha(clone(machine).fit(X, y), X[:9], y[:9])
     with pytest.raises(ValueError, match="probabilities"):
         leave_one_out(SVC(probability=True), X, y)
+
+
+def test_the_spread_of_kernel_values_is_that_of_all_pairs(monkeypatch):
+    """Samples at either end are furthest apart, and never among the few that are compared at one time."""
+    X, y = np.linspace(0.0, 3.0, 40)[:, None], np.arange(40) % 2
+    machine = SVC(gamma=0.5).fit(X, y)
+    monkeypatch.setattr(bounds, "LAYOUT", replace(bounds.LAYOUT, flat_tile=(4, 8)))
+    assert bounds._spread(machine, X) == pytest.approx(1.0 - np.exp(-0.5 * 9.0))
