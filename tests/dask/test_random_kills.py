@@ -169,8 +169,10 @@ def is_on_its_way(checkpoint):
 
 def test_clients_are_killed_at_random_moments_and_go_on(client, samples, answer, tmp_path):
     rng = random.Random(3)
+    process = client_process(client, tmp_path / "whole", "anew")
+    until(lambda: is_on_its_way(tmp_path / "whole"), _FOR_EVER)
     begun = time.monotonic()
-    whole = ended(client_process(client, tmp_path / "whole", "anew"))
+    whole = ended(process)
     seconds = time.monotonic() - begun
     done = tried = 0
     while done < FEWER:
@@ -178,7 +180,7 @@ def test_clients_are_killed_at_random_moments_and_go_on(client, samples, answer,
         path = tmp_path / str(tried)
         process = client_process(client, path, "anew")
         until(lambda: is_on_its_way(path), _FOR_EVER)  # noqa: B023
-        time.sleep(rng.uniform(0, seconds / 2))
+        time.sleep(rng.uniform(0, seconds))
         process.kill()
         process.communicate()
         if process.returncode == 0:  # it had ended before
