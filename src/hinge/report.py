@@ -454,6 +454,9 @@ class Solution:
     error : array of shape (n_samples,), optional
         How far the residual of each sample may be from its true value, those that are not up to date included;
         None where nobody has asked.
+    weights : array of shape (n_features,), optional
+        The weight vector that the residual and the report's violation and gap belong to, where it is not Xᵀβ to
+        the last digit (`Settings.weights_gap`).
 
     Examples
     --------
@@ -470,3 +473,4 @@ class Solution:
     multipliers: Vector
     report: Report
     error: Vector | None = None
+    weights: Vector | None = None

@@ -180,6 +180,10 @@ class Settings:
         Largest violation of the optimality conditions at which a run has converged.
     gap_tol : float, optional
         Also stop once the duality gap is at most this share of the objective's size.
+    weights_gap : float, optional
+        Nothing but the weights of a linear kernel is wanted: where no variables in double precision meet the
+        tolerance, weights of their own do, and a duality gap of at most this share of the objective's size
+        suffices.
     shrinking : bool
         Set aside samples that look settled, and come back to them before convergence is declared.
     max_iter : int, optional
@@ -211,6 +215,7 @@ class Settings:
     rule: str = "second_order"
     tol: float = 1e-3
     gap_tol: float | None = None
+    weights_gap: float | None = None
     shrinking: bool = True
     max_iter: int | None = None
     time_limit: float | None = None
@@ -226,7 +231,7 @@ class Settings:
             if getattr(self, name) not in choices:
                 known = ", ".join(choices)
                 raise ValueError(f"unknown {name} {getattr(self, name)!r}; known are {known}")
-        for name in ("tol", "gap_tol", "max_iter", "time_limit"):
+        for name in ("tol", "gap_tol", "weights_gap", "max_iter", "time_limit"):
             value = getattr(self, name)
             if value is not None and not (isfinite(value) and value > 0):
                 raise ValueError(f"{name} must be a positive number, got {value}")

@@ -129,7 +129,7 @@ def test_weights_count_repetitions_and_weight_zero_is_absence(storage, multi_cla
 @pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
     ("options", "large"),
-    [({"loss": "hinge"}, 1e6), ({"loss": "squared_hinge"}, 1e6), ({"multi_class": "crammer_singer"}, 1e3)],
+    [({"loss": "hinge"}, 1e6), ({"loss": "squared_hinge"}, 1e6), ({"multi_class": "crammer_singer"}, 1e6)],
 )
 def test_unscaled_features_are_no_reason_not_to_converge(options, large):
     X, y, _ = made(300, 6, n_classes=3)
@@ -138,6 +138,16 @@ def test_unscaled_features_are_no_reason_not_to_converge(options, large):
     assert machine.report_.converged
     report = machine.report_
     assert report.violation <= machine.tol or report.gap <= 1e-3 * machine.tol * -report.objective
+
+
+@pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("C", [100.0, 1e4])
+@pytest.mark.parametrize("options", [{"loss": "hinge"}, {}, {"multi_class": "crammer_singer"}], ids=str)
+def test_a_number_of_the_patient_beside_small_ones(load_real, options, C):
+    X, y = load_real("breast-cancer")
+    machine = LinearSVC(C=C, **options).fit(X, y)
+    assert machine.report_.converged
+    assert machine.score(X, y) > 0.9
 
 
 @pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
@@ -184,7 +194,7 @@ def test_a_stopped_fit_says_so_and_goes_on():
 
 
 def test_a_limit_of_passes_is_reached_with_a_warning():
-    X, y, _ = made(400, 1100)
+    X, y, _ = made(400, 2100)
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
         LinearSVC(loss="hinge", C=1e4, tol=1e-9, max_iter=1).fit(X, y)
 

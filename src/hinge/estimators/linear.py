@@ -129,7 +129,8 @@ class LinearMachine(StandIn, LinearExchange, Trainable):
             gap_tol = float(self.gap_tol)
         elif self._has_many_free:
             gap_tol = _NEGLIGIBLE_GAP * float(self.tol)
-        settings = Settings(tol=tol, gap_tol=gap_tol, max_iter=most, sizes=_NO_WORKING_SET)
+        own = _NEGLIGIBLE_GAP * float(self.tol)
+        settings = Settings(tol=tol, gap_tol=gap_tol, weights_gap=own, max_iter=most, sizes=_NO_WORKING_SET)
         return Course(self._formulation(data), kernel, settings, past=past)
 
     @property

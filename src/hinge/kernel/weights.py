@@ -8,7 +8,7 @@ from hinge.arrays import FeatureRows, Floats, Index, Vector
 from hinge.data.layout import LAYOUT
 from hinge.data.samples import FeatureSamples
 from hinge.kernel.rounding import UNIT
-from hinge.kernel.sharp import Pairs, sharp_weights
+from hinge.kernel.sharp import Pairs, sharp_projection, sharp_weights
 from hinge.runtime.threads import Team
 
 # Error of decisions, which are 1 at the margin, that the rounding of sums may cause.
@@ -93,6 +93,17 @@ class Weights:
         self._team.share(self._samples.n, LAYOUT.read_rows, work)
         return image
 
+    def project_sharply(self, weights: Vector) -> Vector:
+        """As `project`, to the last digit of a double."""
+        image = np.empty(self._samples.n)
+
+        def work(start: int, stop: int) -> None:
+            pair = np.stack([weights, np.zeros_like(weights)])
+            image[start:stop] = sharp_projection(self._samples, pair, np.arange(start, stop)).sum(axis=0)
+
+        self._team.share(self._samples.n, LAYOUT.read_rows, work)
+        return image
+
     def image(self, index: Index, step: Vector) -> Vector:
         """Return ``K[:, index] @ step``, which is ``X (X[index]ᵀ step)``."""
         return self.project(self._samples.combine(index, step))
@@ -100,6 +111,17 @@ class Weights:
     def moments(self, index: Index, factors: Vector) -> Vector:
         """Return ``Σ factor x xᵀ`` over the samples ``index``; its lower half counts."""
         return self._samples.moments(index, factors)
+
+    def dense_rows(self, index: Index) -> Floats:
+        """Return the samples ``index`` with all their features, in double precision."""
+        exact, places = self._samples.exact_rows_of(index)
+        if exact.values.ndim == 2:
+            return exact.values[places].astype(np.float64)
+        dense = np.zeros((len(places), self.n_features))
+        for row, place in zip(dense, places.tolist(), strict=True):
+            part = slice(exact.indptr[place], exact.indptr[place + 1])
+            row[exact.indices[part]] = exact.values[part]
+        return dense
 
     def rows(self) -> FeatureRows:
         """Return the samples for `hinge.data.products.row_dot`."""

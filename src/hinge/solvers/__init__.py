@@ -56,6 +56,15 @@ def solve(problem: DualProblem, gram: Gram, settings: Settings | None = None) ->
             gram = gram.in_double()
         work = _work_of(method, is_new)
         state, status = conduct(problem, gram, run, work, beta)
+        if status in (Status.STALLED, Status.UNCERTAIN) and settings.weights_gap is not None:
+            from hinge.solvers.weights.choose import may_be_factorised
+
+            if may_be_factorised(problem, gram):
+                from hinge.solvers.weights.apart import with_own_weights
+
+                solution = with_own_weights(state, status, method, reason, run)
+                scope.is_answered = solution.report.status is Status.INTERRUPTED
+                return solution
         scope.is_answered = status is Status.INTERRUPTED
         return conclude(state, status, method, reason, run)
 

@@ -30,9 +30,14 @@ def run_crammer_singer(course: Course, trainer: Trainer, threshold: Threshold, C
     assert isinstance(formulation, Classification)
     data, codes = formulation.data, formulation.strata.astype(np.int64)
     costs = C * data.weights * formulation.class_weights[codes]
-    descent = ClassDescent(ClassProblem(codes, costs, len(formulation.labels)), gram)
-    with blas_on_one_thread():
-        status, standing, sweeps, steps = _descend(descent, course.settings, trainer.watch)
+    problem = ClassProblem(codes, costs, len(formulation.labels))
+    descent = ClassDescent(problem, gram, course.settings.tol)
+    gram.team.cancelled = lambda: False  # no product takes long, and a fit that must stop says where it stands
+    try:
+        with blas_on_one_thread():
+            status, standing, sweeps, steps = _descend(descent, course.settings, trainer.watch)
+    finally:
+        gram.team.cancelled = requested
     support = np.any(descent.alpha != 0, axis=1)
     report = Report(
         status, solver="descent", reason="all classes in one problem, a sample at a time", precision="double",
@@ -72,15 +77,19 @@ def _descend(descent: ClassDescent, settings: Settings, watch: Watch) -> tuple[S
         figures = Progress(steps, sweeps, descent.distance, 0.0, clock.now() - begun, len(descent.order))
         is_declined = watch.has_listeners and watch.step(0, figures)
         if is_declined or requested():
-            status = Status.INTERRUPTED if is_declined or pressed() else Status.TIME_LIMIT
+            status = Status.INTERRUPTED if is_declined else _why_stopped()
             return status, descent.standing(), sweeps, steps
         is_settled, crawls = descent.distance <= sharper(tol), steps - steps_then > USUAL.descent.patience * n
         if crawls and not looks and fits_newton(descent):
-            steps += n * newton_steps(descent, sharper(tol), USUAL.proximal)
-            is_settled = True
+            descent.begin_again()  # from where rounding has led it would take longer, or get nowhere
+            steps += n * newton_steps(descent, lambda standing: _is_certain(standing, settings), USUAL.proximal)
+            standing = descent.standing()
+            if _is_certain(standing, settings):
+                break
+            return _why_stopped(), standing, sweeps, steps
         if is_settled:
             standing, looks = descent.standing(), looks + 1
-            if standing.violation <= tol or settings.gap_suffices(standing):
+            if _is_certain(standing, settings):
                 break
             if looks >= USUAL.descent.looks:
                 return Status.STALLED, standing, sweeps, steps
@@ -88,7 +97,24 @@ def _descend(descent: ClassDescent, settings: Settings, watch: Watch) -> tuple[S
         if steps >= most:
             return Status.ITERATION_LIMIT, descent.standing(), sweeps, steps
     if is_quick(descent):
-        steps += n * newton_steps(descent, _LAST_DIGITS, USUAL.proximal)
+        before = descent.alpha.copy(), descent.weights + descent.lack
+        steps += n * newton_steps(descent, lambda standing: standing.violation <= _LAST_DIGITS, USUAL.proximal)
+        if not _is_certain(descent.standing(), settings):
+            descent.take(*before)
         standing = descent.standing()
-    is_certain = is_within(standing.violation, standing.rounding, tol) or settings.gap_suffices(standing)
-    return Status.CONVERGED if is_certain else Status.UNCERTAIN, standing, sweeps, steps
+    return Status.CONVERGED if _is_certain(standing, settings) else Status.UNCERTAIN, standing, sweeps, steps
+
+
+def _why_stopped() -> Status:
+    """Return how a descent has ended that got no further."""
+    if not requested():
+        return Status.STALLED
+    return Status.INTERRUPTED if pressed() else Status.TIME_LIMIT
+
+
+def _is_certain(standing: Standing, settings: Settings) -> bool:
+    """Whether the conditions of an optimum hold, and weights and variables agree; or the gap alone says so."""
+    assert settings.weights_gap is not None
+    is_met = is_within(standing.violation, standing.rounding, settings.tol)
+    agree = standing.disagreement <= settings.weights_gap * max(1.0, abs(standing.objective))
+    return settings.gap_suffices(standing) or (is_met and agree)

@@ -86,6 +86,8 @@ def run_linear(course: Course, trainer: Trainer, threshold: Threshold) -> Fit:
 
 
 def _weights(machine: Machine, trainer: Trainer) -> Vector:
+    if machine.solution.weights is not None:
+        return machine.solution.weights
     coefficients = np.zeros(trainer.gram.n)
     coefficients[machine.samples] = machine.coefficients
     return trainer.gram.weights.rounded_once(coefficients)

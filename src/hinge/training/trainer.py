@@ -311,7 +311,7 @@ class Trainer:
             if before is not None:
                 solution = replace(solution, report=solution.report.after(before))
             report = before = solution.report
-            if not report.converged:
+            if not report.converged or solution.weights is not None:
                 return solution
             try:
                 solution = polish(task.problem, gram, solution, settings.tol, self.sharing.polishing / n_tasks)

@@ -28,6 +28,11 @@ def has_weight_method(problem: DualProblem, gram: Gram) -> bool:
     return gram.through_weights and not is_unbounded(problem)
 
 
+def may_be_factorised(problem: DualProblem, gram: Gram) -> bool:
+    """Whether there are weights to work on, and few enough for a matrix of their size."""
+    return has_weight_method(problem, gram) and gram.weights.n_features <= _MOST_FACTORISED
+
+
 def weight_method(problem: DualProblem, gram: Gram) -> str | None:
     """Return which method on the weight vector suits a problem: "proximal", "descent" or None."""
     if not has_weight_method(problem, gram):
@@ -79,5 +84,5 @@ def proximal_then_block(state: State, tol: float, run: Run) -> None:
         with ActiveSet(state, active, run) as chosen:
             proximal_steps(chosen.part, sharper(tol), run)
             is_solved = chosen.part.violation() <= sharper(tol)
-    if state.violation() > tol and not run.gap_is_reached(state):
-        shrinking_block(state, tol, run)
+    if state.violation() > tol and not run.gap_is_reached(state) and run.settings.weights_gap is None:
+        shrinking_block(state, tol, run)  # else weights of their own get further

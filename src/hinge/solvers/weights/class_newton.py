@@ -8,12 +8,19 @@ takes the mean off the classes whose variables are below their bounds: as many r
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from numpy.linalg import LinAlgError
+from numpy.typing import NDArray
 
 from hinge.arrays import Floats
+from hinge.data.layout import LAYOUT
+from hinge.kernel.rounding import UNIT
+from hinge.runtime.interrupt import requested
 from hinge.solvers.policies import Proximal
-from hinge.solvers.weights.crammer_singer import ClassDescent, project_classes
+from hinge.solvers.weights.crammer_singer import ClassDescent, Standing, columns_of, project_classes
+from hinge.solvers.weights.newton import solve_by_rows, solve_scaled
 from hinge.solvers.weights.proximal import root
 
 # Rows of the matrix, features times classes, up to which it is factorised.
@@ -22,7 +29,8 @@ _MOST_ROWS = 1500
 # Multiply-adds of a step up to which nobody misses it.
 _LITTLE_WORK = 3e7
 
-# σ of the first step, in units of 1 / k(x, x) of the usual sample; it grows by as much from step to step.
+# σ of the first step, in units of 1 / k(x, x) of the usual sample; it grows by as much from step to step, and by
+# the square where Newton's method had no trouble.
 _GROWTH = 10.0
 
 
@@ -37,51 +45,58 @@ def is_quick(descent: ClassDescent) -> bool:
     return rows <= _MOST_ROWS and float(rows) ** 2 * (len(descent.alpha) + rows) <= _LITTLE_WORK
 
 
-def newton_steps(descent: ClassDescent, tol: float, policy: Proximal) -> int:
-    """Bring the violation down to ``tol``, or as far as Newton's method gets; return how many steps it took."""
+def newton_steps(descent: ClassDescent, is_done: Callable[[Standing], bool], policy: Proximal) -> int:
+    """Go on until ``is_done``, or as far as Newton's method gets; return how many steps it took.
+
+    From here on the weights are of their own: see `hinge.solvers.weights.apart`.
+    """
     usual = float(np.quantile(descent.gram.diagonal, policy.usual)) or 1.0
-    sigma, n_steps = _GROWTH / usual, 0
+    sigma, n_steps, n_retreats = _GROWTH / usual, 0, 0
+    descent.take(descent.alpha, descent.weights + descent.lack)
     standing = descent.standing()
-    least, best = standing.violation, descent.alpha.copy()
+    best = standing, descent.alpha.copy(), descent.weights.copy()
     for _ in range(policy.steps):
-        if standing.violation <= tol:
+        if is_done(standing) or n_retreats > policy.retreats or requested():
             break
-        before = descent.alpha.copy()
+        before = descent.alpha.copy(), descent.weights.copy()
         try:
-            n_steps += _proximal_step(descent, sigma, policy)
-            after = descent.standing()
+            n_newton = _proximal_step(descent, sigma, policy)
         except LinAlgError:
-            descent.alpha[:] = before
             break
-        if not (after.objective < standing.objective or after.violation < standing.violation):
-            descent.alpha[:] = before
-            break
-        standing, sigma = after, _GROWTH * sigma
-        if standing.violation < least:
-            least, best = standing.violation, descent.alpha.copy()
-    descent.alpha[:] = (
-        best  # long steps may lower the objective and leave a larger violation, where rounding rules
-    )
-    descent.slopes()  # whatever the weights were, they are those of the variables now
+        n_steps, after = n_steps + n_newton, descent.standing()
+        if n_newton and after.objective >= standing.objective and after.gap >= standing.gap:
+            descent.take(*before)
+            sigma, n_retreats = sigma / policy.huge, n_retreats + 1
+            continue
+        standing, sigma = after, _GROWTH ** (2 if n_newton <= policy.few else 1) * sigma
+        if is_done(standing) or _rank(standing) < _rank(best[0]):
+            best = standing, descent.alpha.copy(), descent.weights.copy()
+    descent.take(*best[1:])
     return n_steps
 
 
+def _rank(standing: Standing) -> tuple[float, float]:
+    """The gap, and where that is nothing but rounding the violation."""
+    return max(standing.gap, 8 * UNIT * abs(standing.objective)), standing.violation
+
+
 def _proximal_step(descent: ClassDescent, sigma: float, policy: Proximal) -> int:
-    """Move the variables to the end of one proximal step; return how many Newton steps that took."""
-    gram, origin, n_newton = descent.gram, descent.alpha.copy(), 0
+    """Move variables and weights to the end of one proximal step; return how many Newton steps that took."""
+    gram, origin, lack, n_newton = descent.gram, descent.alpha.copy(), descent.lack, 0
     start = origin - sigma * descent.slopes()
     change, image = np.zeros_like(descent.weights), np.zeros_like(origin)
     longest = float(gram.lengths.max())
-    while n_newton < policy.steps:
+    while n_newton < policy.steps and not requested():
         alpha = _nearest(descent, start - sigma * image)
-        misfit = change - _weights_of(descent, alpha - origin)
+        high, low = descent.sharp_weights(alpha - origin)
+        misfit = ((change - lack) - high) - low
         left = float(np.abs(alpha - origin).max()) / sigma
         floor = 1e-15 * longest * float(np.abs(alpha).T.dot(gram.lengths).max(initial=0.0))
         if longest * float(np.linalg.norm(misfit)) <= max(1e-3 * left, floor):
             break
         direction = _direction(descent, alpha, misfit, sigma)
-        falling = np.column_stack([gram.weights.project(column) for column in direction.T])
-        own, growth = float(np.vdot(direction, change)), float(np.vdot(direction, direction))
+        falling = np.column_stack([gram.weights.project(column) for column in columns_of(direction)])
+        own, growth = float(np.vdot(direction, change - lack)), float(np.vdot(direction, direction))
 
         def slope_at(
             length: float,
@@ -99,7 +114,7 @@ def _proximal_step(descent: ClassDescent, sigma: float, policy: Proximal) -> int
             break
         change = change + length * direction
         image = image + length * falling
-    descent.alpha[:] = _nearest(descent, start - sigma * image)
+    descent.take(_nearest(descent, start - sigma * image), descent.weights + change)
     return n_newton
 
 
@@ -107,10 +122,6 @@ def _nearest(descent: ClassDescent, goal: Floats) -> Floats:
     nearest = np.empty_like(goal)
     project_classes(goal, descent.problem.codes, descent.problem.costs, nearest)
     return nearest
-
-
-def _weights_of(descent: ClassDescent, alpha: Floats) -> Floats:
-    return np.column_stack([descent.gram.weights.of(np.ascontiguousarray(column)) for column in alpha.T])
 
 
 def _direction(descent: ClassDescent, alpha: Floats, misfit: Floats, sigma: float) -> Floats:
@@ -131,11 +142,25 @@ def _direction(descent: ClassDescent, alpha: Floats, misfit: Floats, sigma: floa
             matrix[m, :, other, :] = block if m == other else -block
     square = matrix.reshape(k * d, k * d)
     square[np.arange(k * d), np.arange(k * d)] += 1.0
-    scale = 1 / np.sqrt(square.diagonal())
-    square *= scale
-    square *= scale[:, None]
-    factor = cho_factor(square, lower=True, overwrite_a=True, check_finite=False)
-    solved = scale * cho_solve(factor, scale * misfit.T.ravel(), check_finite=False)
-    if not np.isfinite(solved).all():
-        raise LinAlgError("the direct solve overflowed")
+    right = np.concatenate(columns_of(misfit))
+    try:
+        solved = solve_scaled(square, right)
+    except LinAlgError:
+        solved = solve_by_rows(_rows_of(descent, is_free, sigma), np.ones(k * d), right)
     return -solved.reshape(k, d).T
+
+
+def _rows_of(descent: ClassDescent, is_free: NDArray[np.bool_], sigma: float) -> Iterator[Floats]:
+    """Give the rows whose products make Newton's matrix, some at a time: J is its own square."""
+    k = is_free.shape[1]
+    n_free = np.count_nonzero(is_free, axis=1)
+    samples = np.flatnonzero(n_free > 1)
+    for start in range(0, len(samples), LAYOUT.read_rows):
+        some = samples[start : start + LAYOUT.read_rows]
+        part, own = is_free[some], np.sqrt(sigma) * descent.gram.weights.dense_rows(some)
+        for m in range(k):
+            mine = np.flatnonzero(part[:, m])
+            if len(mine):
+                share = part[mine] * (-1.0 / n_free[some[mine], None])
+                share[:, m] += 1.0
+                yield (share[:, :, None] * own[mine, None, :]).reshape(len(mine), -1)

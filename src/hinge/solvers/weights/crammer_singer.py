@@ -18,7 +18,9 @@ import numpy as np
 
 from hinge.arrays import Floats, Index, Vector
 from hinge.kernel.gram import Gram
+from hinge.kernel.rounding import UNIT
 from hinge.runtime.jit import borrowing, compiled, inlined
+from hinge.solvers.state import FELT
 from hinge.solvers.weights.descent import SEED, shuffle
 
 
@@ -55,12 +57,15 @@ class Standing:
         The dual objective, which is minimised.
     gap : float
         Primal minus dual objective.
+    disagreement : float
+        What of the gap is there because weights are not those of the variables to the last digit.
     """
 
     violation: float
     rounding: float
     objective: float
     gap: float
+    disagreement: float
 
 
 class ClassDescent:
@@ -72,13 +77,17 @@ class ClassDescent:
         What is solved.
     gram : Gram
         Linear kernel values of the samples.
+    accuracy : float
+        How exactly the violation must be known: where rounding may be felt beside that, twice the digits are
+        computed. By default they always are.
 
     Attributes
     ----------
     alpha : array of shape (n_samples, n_classes)
         The variables.
     weights : array of shape (n_features, n_classes)
-        Their weight vectors, one column per class.
+        Weight vectors, one column per class: those of the variables, or of their own
+        (`hinge.solvers.weights.apart`).
     order : int64 array
         The samples that are not set aside.
     distance : float
@@ -95,13 +104,14 @@ class ClassDescent:
     True
     """
 
-    def __init__(self, problem: ClassProblem, gram: Gram) -> None:
-        self.problem, self.gram = problem, gram
+    def __init__(self, problem: ClassProblem, gram: Gram, accuracy: float = 0.0) -> None:
+        self.problem, self.gram, self.accuracy = problem, gram, accuracy
         self._rows = ClassRows(*gram.weights.rows(), problem.codes, problem.costs, gram.diagonal)
         self.alpha = np.zeros((gram.n, problem.n_classes))
         self.weights = np.zeros((gram.weights.n_features, problem.n_classes))
         self._random = np.full(1, SEED, dtype=np.uint64)
         self.distance = np.inf
+        self._lack: Floats | None = None
         self.look_at_all()
 
     def look_at_all(self) -> None:
@@ -114,34 +124,71 @@ class ClassDescent:
         shuffle(self.order, self._random)
         n_kept, self.distance = sweep_classes(self._rows, self.order, self._reach, self.alpha, self.weights)
         self.order, self._reach = self.order[:n_kept], self.distance
+        self._lack = None
+
+    def begin_again(self) -> None:
+        """Go back to where all variables are nought."""
+        self.take(np.zeros_like(self.alpha), np.zeros_like(self.weights))
+
+    def take(self, alpha: Floats, weights: Floats) -> None:
+        """Go to these variables, and these weights of their own."""
+        self.alpha[:], self.weights[:] = alpha, weights
+        high, low = self.sharp_weights(alpha)
+        self._lack, self._is_sharp = (high - weights) + low, True
+
+    def sharp_weights(self, alpha: Floats) -> Floats:
+        """Return the weight vectors of variables as the sum of two."""
+        return np.stack([self.gram.weights.sharp(column) for column in columns_of(alpha)], axis=-1)
+
+    @property
+    def lack(self) -> Floats:
+        """By how much the weight vectors of the variables are more than the weights, as far as that is felt."""
+        if self._lack is None:  # steps have added up: the weights are computed anew
+            weights = self.gram.weights
+            error = max(float(self.gram.rounding(column).max()) for column in columns_of(self.alpha))
+            if 2 * error > FELT * self.accuracy:
+                own = [weights.sharp(column).sum(axis=0) for column in columns_of(self.alpha)]
+                self.take(self.alpha, np.column_stack(own))
+            else:
+                self.weights[:] = np.column_stack([weights.of(column) for column in columns_of(self.alpha)])
+                self._lack, self._is_sharp, self._error = np.zeros_like(self.weights), False, error
+        assert self._lack is not None
+        return self._lack
 
     def slopes(self) -> Floats:
-        """Compute the weights anew from the variables, and the slope of every variable."""
-        gram, columns = self.gram, range(self.problem.n_classes)
-        self.weights[:] = np.column_stack([gram.weights.of(self.alpha[:, m]) for m in columns])
-        slopes = np.column_stack([gram.weights.project(self.weights[:, m]) for m in columns])
+        """Compute the slope of every variable from the weights."""
+        project = self.gram.weights.project_sharply if self._is_sharp else self.gram.weights.project
+        slopes = np.column_stack([project(column) for column in columns_of(self.weights)])
         slopes += 1.0
-        slopes[np.arange(gram.n), self.problem.codes] -= 1.0
+        slopes[np.arange(self.gram.n), self.problem.codes] -= 1.0
         return slopes
 
     def standing(self) -> Standing:
-        """Return what the point proves, computed from its variables alone."""
-        problem, gram = self.problem, self.gram
+        """Return what weights and variables prove."""
+        problem, gram, lack = self.problem, self.gram, self.lack
         slopes, own = self.slopes(), (np.arange(gram.n), problem.codes)
         bounds = np.zeros_like(self.alpha)
         bounds[own] = problem.costs
         top = slopes.max(axis=1)
         least = np.where(self.alpha < bounds, slopes, np.inf).min(axis=1)
-        error = np.max([gram.rounding(alpha) for alpha in self.alpha.T], axis=0)
-        size = float(np.vdot(self.weights, self.weights))
-        objective = 0.5 * size + float(self.alpha.sum() - self.alpha[own].sum())
+        if self._is_sharp:
+            products = float(gram.lengths.max()) * float(np.linalg.norm(self.weights, axis=0).max())
+            self._error = 4 * UNIT * float(np.abs(slopes).max()) + 8 * len(self.weights) * UNIT**2 * products
+        made = self.weights + lack
+        objective = 0.5 * float(np.vdot(made, made)) + float(self.alpha.sum() - self.alpha[own].sum())
         losses = float(np.dot(problem.costs, top - slopes[own]))
         return Standing(
             violation=max(float((top - least).max()), 0.0),
-            rounding=2.0 * float(error.max()),
+            rounding=2.0 * self._error,
             objective=objective,
-            gap=max(0.5 * size + losses + objective, 0.0),
+            gap=max(0.5 * float(np.vdot(self.weights, self.weights)) + losses + objective, 0.0),
+            disagreement=0.5 * float(np.vdot(lack, lack)),
         )
+
+
+def columns_of(values: Floats) -> list[Vector]:
+    """Return the columns, each in one piece."""
+    return list(np.ascontiguousarray(values.T))
 
 
 class ClassRows(NamedTuple):
@@ -237,17 +284,37 @@ def _solve_sample(linear: Any, ordered: Any, curvature: float, own: int, cost: f
         mine[own] = cost
         mine[0 if own > 0 else 1] = -cost
         return
-    # The place of equal slopes: variables at their bounds are those of the smallest.
+    # All is seen from the slope of the sample's own class, because beside a large cost differences would be lost.
+    # Variables below their bounds have the same slope, ``level``.
     for m in range(k):
-        ordered[m] = linear[m] + (curvature * cost if m == own else 0.0)
+        ordered[m] = linear[m] - linear[own] if m != own else -np.inf
     ordered.sort()
-    level, taken = ordered[k - 1] - curvature * cost, 1
-    while taken < k and level < taken * ordered[k - 1 - taken]:
-        level += ordered[k - 1 - taken]
-        taken += 1
-    level /= taken
+    level, bound = _common_level(ordered, 0.0, 1), curvature * cost
+    is_bounded = level >= bound
+    if is_bounded:  # the own class is at its bound: the others share what that is
+        level = _common_level(ordered, bound, 0)
+    total, largest = 0.0, 1 if own == 0 else 0
     for m in range(k):
-        mine[m] = min(cost if m == own else 0.0, (level - linear[m]) / curvature)
+        if m != own:
+            mine[m] = min(0.0, level - (linear[m] - linear[own])) / curvature
+            total -= mine[m]
+            largest = m if mine[m] < mine[largest] else largest
+    if is_bounded:  # bounds are met to the last bit, and so is the sum
+        mine[largest] -= cost - total
+        total = cost
+    mine[own] = min(total, cost)
+
+
+@borrowing
+def _common_level(ordered: Any, bound: float, n_more: int) -> float:
+    """Return the level ℓ with Σ max(0, e − ℓ) = ``bound`` + ``n_more`` ℓ over the ascending values e."""
+    total, taken = -bound, n_more
+    for place in range(ordered.shape[0] - 1, 0, -1):
+        if taken > 0 and not total < taken * ordered[place]:
+            break
+        total += ordered[place]
+        taken += 1
+    return total / taken
 
 
 @compiled

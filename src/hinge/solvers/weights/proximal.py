@@ -20,14 +20,15 @@ of a huge sample would spoil them for all.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 from numpy.linalg import LinAlgError
 
-from hinge.arrays import Vector
+from hinge.arrays import Floats, Index, Vector
+from hinge.data.layout import LAYOUT
 from hinge.dual.optimality import excess_of, multipliers_of
 from hinge.dual.problem import DualProblem, shift_for
 from hinge.kernel.kernels import SMALLEST_NORM
@@ -36,6 +37,7 @@ from hinge.runtime.jit import compiled
 from hinge.solvers.policies import Proximal
 from hinge.solvers.run import Run
 from hinge.solvers.state import FELT, SUM_ERROR, State, keeps_sums
+from hinge.solvers.weights.newton import solve_by_rows, solve_scaled
 
 # Passes over all variables in which the shift that their sum needs must be found.
 _MOST_PASSES = 8
@@ -56,12 +58,12 @@ def proximal_steps(state: State, tol: float, run: Run) -> None:
         A limit was reached; the state is at the last proximal point.
     """
     policy, everyone = run.policy.proximal, np.arange(state.problem.n_variables)
-    rate, problem, n_retreats = _first_rate(state, policy), _with_sums_of(state), 0
+    rate, problem, n_retreats = first_rate(state, policy), with_sums_of(state), 0
     for _ in range(policy.steps):
         if state.violation() <= tol or (problem.ridge is None and run.gap_is_reached(state)):
             return  # with a ridge there is hardly a way on which to look at the gap: that is done where it ends
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            step = _Step(state, problem, rate, policy)
+            step = Step(state, problem, rate, policy)
             with suppress(LinAlgError):
                 step.solve(policy.share * tol, state, run)
         if not np.isfinite(step.beta).all():
@@ -76,12 +78,12 @@ def proximal_steps(state: State, tol: float, run: Run) -> None:
             rate = rate * policy.growth ** (2 if step.n_newton <= policy.few else 1)
         elif n_retreats < policy.retreats:
             n_retreats += 1
-            rate = (rate if problem.ridge is None else np.minimum(rate, 1 / problem.ridge)) / policy.huge
+            rate = shorter(rate, problem, policy)
         else:
             return
 
 
-def _first_rate(state: State, policy: Proximal) -> Vector:
+def first_rate(state: State, policy: Proximal) -> Vector:
     """Return σ of every variable in the first step: the same for all but those of huge samples."""
     problem, violation = state.problem, state.violation()
     if problem.ridge is not None:
@@ -94,7 +96,12 @@ def _first_rate(state: State, policy: Proximal) -> Vector:
     return sigma / np.tile(sizes, problem.n_variables // problem.n_samples)
 
 
-def _with_sums_of(state: State) -> DualProblem:
+def shorter(rate: Vector, problem: DualProblem, policy: Proximal) -> Vector:
+    """Return σ of a step in the place of one that was too long by far."""
+    return (rate if problem.ridge is None else np.minimum(rate, 1 / problem.ridge)) / policy.huge
+
+
+def with_sums_of(state: State) -> DualProblem:
     """Return the problem with the sums that the state has: a part of a larger one keeps its own.
 
     What these miss by rounding is not kept: it would be much of the sums of smaller variables.
@@ -106,10 +113,16 @@ def _with_sums_of(state: State) -> DualProblem:
     return replace(problem, sums=np.array(sums))
 
 
-class _Step:
+class Step:
     """One proximal point step: the change of the weights and the multipliers on their way to fit.
 
-    All of it is relative to the point β⁰ of the state, whose residual is known: w stands for Xᵀ(β − β⁰).
+    All of it is relative to the point β⁰ of the state, whose residual is known: w stands for Xᵀ(β − β⁰). Where
+    that is the residual of weights of their own, the step makes up for what they lack as well.
+
+    Parameters
+    ----------
+    lack : array of shape (n_features,), optional
+        Xᵀβ⁰ less the weights that the residual belongs to.
 
     Attributes
     ----------
@@ -121,8 +134,10 @@ class _Step:
         Newton steps taken.
     """
 
-    def __init__(self, state: State, problem: DualProblem, rate: Vector, policy: Proximal) -> None:
-        self.problem, self.gram, self.policy = problem, state.gram, policy
+    def __init__(
+        self, state: State, problem: DualProblem, rate: Vector, policy: Proximal, lack: Vector | float = 0.0
+    ) -> None:
+        self.problem, self.gram, self.policy, self.lack = problem, state.gram, policy, lack
         # A rate whose inverse is none, or that is nought, is that of a variable that does not move.
         moves = rate >= np.finfo(np.float64).tiny
         self._nearness = np.where(moves, 1 / rate, 0.0)
@@ -179,10 +194,10 @@ class _Step:
         moved = self.beta - self.origin
         coefficients = self.problem.coefficients(moved)
         if float(self.gram.rounding(coefficients).max()) <= FELT * accuracy:
-            misfit = self.weights - self.gram.weights.of(coefficients)
+            misfit = self.weights - self.lack - self.gram.weights.of(coefficients)
         else:  # features of very different sizes: what the weights lack would drown in the rounding of a sum
             high, low = self.gram.weights.sharp(coefficients)
-            misfit = (self.weights - high) - low
+            misfit = (self.weights - self.lack - high) - low
         return np.concatenate([misfit, [-moved[members].sum() for members in self._members]])
 
     def _newton_step(self, gradient: Vector) -> Vector:
@@ -191,19 +206,28 @@ class _Step:
         matrix = np.zeros((len(gradient), len(gradient)))
         matrix[:d, :d] = self.gram.weights.moments(inside % n, self.rate[inside])
         matrix[np.arange(d), np.arange(d)] += 1.0
+        totals = np.ones(len(gradient))
         for g, members in enumerate(self._members):
             mine = inside[problem.group[inside] == g]
             matrix[d + g, :d] = self.gram.weights.of(np.bincount(mine % n, self.rate[mine], n).astype(np.float64))
-            total = float(self.rate[mine].sum()) if len(mine) else float(self.rate[members].max())
-            matrix[d + g, d + g] = (1 + _RIDGE) * total
-        # A diagonal of ones: features differ by many decades, and a factor is as exact as their scales agree.
-        scale = 1 / np.sqrt(matrix.diagonal())
-        matrix *= scale
-        matrix *= scale[:, None]
-        from scipy.linalg import cho_factor, cho_solve  # takes long, and a fit may end without it
+            totals[d + g] = float(self.rate[mine].sum()) if len(mine) else float(self.rate[members].max())
+            matrix[d + g, d + g] = (1 + _RIDGE) * totals[d + g]
+            totals[d + g] *= _RIDGE if len(mine) else 1.0
+        try:
+            return -solve_scaled(matrix, gradient)
+        except LinAlgError:
+            return -solve_by_rows(self._rows_of(inside), np.sqrt(totals), gradient)
 
-        factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
-        return -scale * cho_solve(factor, scale * gradient, check_finite=False)
+    def _rows_of(self, inside: Index) -> Iterator[Floats]:
+        """Give the rows whose products make the matrix, some at a time."""
+        d, n, problem = len(self.weights), self.problem.n_samples, self.problem
+        for start in range(0, len(inside), LAYOUT.read_rows):
+            some = inside[start : start + LAYOUT.read_rows]
+            rows = np.zeros((len(some), d + len(self._members)))
+            rows[:, :d] = self.gram.weights.dense_rows(some % n)
+            if self._members:
+                rows[np.arange(len(some)), d + problem.group[some]] = 1.0
+            yield rows * np.sqrt(self.rate[some, None])
 
     def _move(self, step: Vector, slope: float) -> bool:
         """Go along ``step`` to where its slope has nearly vanished; return False if that is nowhere."""
@@ -212,7 +236,7 @@ class _Step:
         falling = np.tile(self.gram.weights.project(direction), problem.n_variables // problem.n_samples)
         if problem.n_groups:
             falling += shift[problem.group]
-        own = float(np.dot(direction, self.weights) + np.dot(self.origin, falling))
+        own = float(np.dot(direction, self.weights - self.lack) + np.dot(self.origin, falling))
         growth = float(np.dot(direction, direction))
 
         def slope_at(length: float) -> float:
