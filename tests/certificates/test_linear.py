@@ -235,7 +235,7 @@ def test_a_descent_that_is_stopped_hands_its_point_over():
 
 def test_a_proximal_step_that_leads_up_is_taken_back(monkeypatch):
     state, run = begun(Settings())
-    monkeypatch.setattr(proximal._Step, "feasible", lambda step: -1e-3 * state.problem.v)
+    monkeypatch.setattr(proximal.Step, "feasible", lambda step: -1e-3 * state.problem.v)
     proximal_steps(state, 1e-3, run)
     np.testing.assert_array_equal(state.beta, np.zeros(200))
     np.testing.assert_array_equal(state.residual, state.problem.v)
