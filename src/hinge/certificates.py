@@ -135,7 +135,7 @@ class Certificates(tuple[Certificate, ...]):
         Parameters
         ----------
         tol : float
-            Largest violation allowed; constraints may fail by as much relative to the largest coefficient.
+            Largest violation allowed; no bound and no sum may be missed by more either.
         """
         return self.violation + self.rounding <= tol and max(self.box_error, self.sum_error) <= tol
 

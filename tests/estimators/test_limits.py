@@ -9,6 +9,7 @@ import sys
 import textwrap
 import time
 import warnings
+from contextlib import suppress
 
 import numpy as np
 import pandas
@@ -17,7 +18,7 @@ from rich.console import Console
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from hinge import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from hinge import SVC, SVR, LinearSVC, NuSVC, NuSVR, OneClassSVM
 from hinge.training.progress import BarListener, FitProgress, LogListener
 
 RNG = np.random.default_rng(0)
@@ -203,6 +204,20 @@ def test_ctrl_c_returns_soon_and_leaves_a_marked_machine(n_classes, n_jobs):
         process.stdout.close()
     assert line == "stopped 1 interrupted 20"
     assert took < 3.0  # a second on a machine of one's own
+
+
+@pytest.mark.parametrize("machine", [SVC(), LinearSVC()], ids=repr)
+def test_ctrl_c_that_the_input_swallows_is_heard_all_the_same(machine):
+    class Samples:
+        def __array__(self, dtype=None, copy=None):
+            with suppress(BaseException):  # as Python does in callbacks of weak references
+                signal.raise_signal(signal.SIGINT)
+            return X
+
+    with pytest.raises(KeyboardInterrupt):
+        machine.fit(Samples(), Y)
+    assert not hasattr(machine, "report_")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_nothing_is_printed(capfd, caplog):

@@ -100,6 +100,15 @@ def test_sparse_precomputed_and_own_kernels():
     assert SVC(multi_class="ovr").fit(X, y).certificate(X, y).proves(1e-3)
 
 
+def test_a_tube_without_width_pulls_samples_both_ways_by_little():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = X @ [1.0, 2.0, -1.0] + rng.normal(size=60)
+    pull = np.maximum(SVR(kernel="linear", epsilon=0.0, tol=1e-8).fit(X, y).dual_coef_, 0).sum()
+    machine = NuSVR(kernel="linear", nu=2 * pull * (1 + 1e-4) / len(y), tol=1e-8).fit(X, y)
+    assert machine.certificate(X, y).proves(1e-6)
+
+
 def test_what_cannot_be_proved_says_why():
     X, y = MOONS
     machine = SVC().fit(X, y)

@@ -190,22 +190,24 @@ class Trainable(Linked, CallbackSupportMixin, BaseEstimator):  # type: ignore[mi
         them, is dropped when it is interrupted.
         """
         twin = self._twin(parameters or {})
-        with interrupt.within(self.time_limit), blas_on_one_thread():
-            course, run = begin(twin)
-            gram = twin._gram(course)
-            with interrupt.catching() as scope:
-                listeners = self._listeners()
-                try:
-                    fit = run(course, Trainer(gram, course.settings, Watch(listeners), self._sharing))
-                finally:
-                    for listener in listeners:
-                        listener.close()
-                is_interrupted = interrupt.pressed()
-                if is_interrupted and parameters is not None:
-                    raise KeyboardInterrupt("The update was interrupted: the machine is as it was.")
-                twin._publish(fit)
-                self._take_over(twin, parameters or {})
-                scope.is_answered = True  # by what is said below
+        with interrupt.within(self.time_limit), blas_on_one_thread(), interrupt.catching() as scope:
+            with interrupt.foreign:  # input is checked by others' code
+                course, run = begin(twin)
+                gram = twin._gram(course)
+            if interrupt.pressed():  # and they, or Python itself, have swallowed what was raised there
+                raise interrupt.Cancelled
+            listeners = self._listeners()
+            try:
+                fit = run(course, Trainer(gram, course.settings, Watch(listeners), self._sharing))
+            finally:
+                for listener in listeners:
+                    listener.close()
+            is_interrupted = interrupt.pressed()
+            if is_interrupted and parameters is not None:
+                raise KeyboardInterrupt("The update was interrupted: the machine is as it was.")
+            twin._publish(fit)
+            self._take_over(twin, parameters or {})
+            scope.is_answered = True  # by what is said below
         for listener in listeners:
             if isinstance(listener, TaskListener):
                 listener.complete()

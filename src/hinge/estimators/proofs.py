@@ -124,8 +124,7 @@ def _beta_of(task: Task, coefficients: Vector) -> Vector:
         missing = float(problem.sums[0] - up.sum())
         room = np.minimum(problem.hi[:n] - up, down - problem.lo[n:])
         both = np.clip(missing - np.concatenate([[0.0], np.cumsum(room)[:-1]]), 0.0, room)
-        slight = 1e-3 * float(problem.sums[0])  # the fit's tolerance, not a second pull
-        if missing > slight:
+        if missing > _SAME * float(problem.sums[0]):  # else it is what rounding has left, or a model file
             up, down = up + both, down - both
     return np.concatenate([up, down])
 
