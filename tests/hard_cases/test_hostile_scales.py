@@ -393,6 +393,8 @@ def test_hostile_scales(first):
         (606446, "linear"),
         (315925, "poly"),
         (5000277, "poly"),
+        (801505, "rbf"),
+        (812171, "poly"),
     ],
 )
 def test_hostile_scales_that_once_failed(seed, kernel):

@@ -226,7 +226,7 @@ class Step:
             rows = np.zeros((len(some), d + len(self._members)))
             rows[:, :d] = self.gram.weights.dense_rows(some % n)
             if self._members:
-                rows[np.arange(len(some)), d + problem.group[some]] = 1.0
+                rows[np.arange(len(some)), d + problem.group[some].astype(np.int64)] = 1.0
             yield rows * np.sqrt(self.rate[some, None])
 
     def _move(self, step: Vector, slope: float) -> bool:
