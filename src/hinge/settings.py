@@ -164,7 +164,7 @@ class Sizes:
             raise ValueError(f"smallest_set={self.smallest_set} exceeds largest_set={self.largest_set}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Settings:
     """How to solve: method, tolerance, limits.
 

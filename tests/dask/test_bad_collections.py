@@ -1,5 +1,6 @@
 """What cannot be trained on a cluster is told in words that name the culprit and the remedy."""
 
+import builtins
 import sys
 
 import dask.array as da
@@ -73,6 +74,31 @@ def test_a_worker_too_small_for_its_shard(client):
         refused(client, chunked(X), chunked(Y), r"partition \d of X: worker tcp.* may use .* MiB", MemoryError)
     finally:
         client.run(shrink)
+
+
+def test_imports_that_block_each_other_are_tried_again(monkeypatch):
+    blocked = type("_DeadlockError", (RuntimeError,), {})  # as Python's import calls it
+    usual, tries = builtins.__import__, []
+
+    def importing(name, *arguments):
+        if name == "hinge.kernel.shard":
+            tries.append(name)
+            if len(tries) < 3:
+                raise blocked("deadlock detected")
+        return usual(name, *arguments)
+
+    class OneWorker:
+        is_connected = True
+
+        def workers(self):
+            return ["here"]
+
+        def on_all(self, function, cancelled):
+            return {"here": function()}
+
+    monkeypatch.setattr(builtins, "__import__", importing)
+    presence.check_versions(OneWorker(), presence.Patience())
+    assert len(tries) == 3
 
 
 def test_a_worker_with_another_version(client, monkeypatch):

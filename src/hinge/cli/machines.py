@@ -323,7 +323,9 @@ def train_all(run: Shared, trainings: Sequence[Training], watch: Watch, tol: flo
     gram = Gram(run.X, run.kernel, cache_bytes=p.cache_bytes, threads=p.threads)
     if run.ready is not None:
         gram = run.ready(gram)
-    settings = Settings(p.solver, p.rule, tol, p.gap_tol, bool(p.shrinking))
+    settings = Settings(
+        solver=p.solver, rule=p.rule, tol=tol, gap_tol=p.gap_tol, shrinking=bool(p.shrinking),
+    )  # fmt: skip
     trainer = Trainer(gram, settings, watch)
     trainer.prepare(tasks)
     for training, machine in zip(trainings, trainer.train(tasks), strict=True):

@@ -63,14 +63,23 @@ def check_versions(cluster: Cluster, patience: Patience) -> None:
     version = __version__
 
     def look() -> str:  # it travels by value: a worker without Hinge could not import it
-        try:
-            import hinge.kernel.shard  # noqa: F401 - what takes long is imported in a task, not between messages
-            from hinge._version import __version__ as found
-        except ModuleNotFoundError as error:
-            if error.name != "hinge":
-                raise
-            return ""
-        return found
+        import time
+
+        for _ in range(50):
+            try:
+                import hinge.kernel.shard  # noqa: F401 - what takes long is imported in a task, not between messages
+                from hinge._version import __version__ as found
+            except ModuleNotFoundError as error:
+                if error.name != "hinge":
+                    raise
+                return ""
+            except RuntimeError as error:  # another task imports the same: Python lets one of the two go on
+                if type(error).__name__ != "_DeadlockError":
+                    raise
+                time.sleep(0.1)
+            else:
+                return found
+        raise RuntimeError("the import of Hinge was blocked by that of other tasks")
 
     await_workers(cluster, patience, requested)
     for address, found in cluster.on_all(look, requested).items():
