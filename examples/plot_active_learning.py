@@ -3,8 +3,8 @@ Asking for labels
 =================
 
 Labels are expensive. A learner that asks for the sample it knows least about, the one nearest to its boundary,
-needs few of them. Every answer is *added* to the fitted machine, which becomes what a fit to all answers would
-make, at a small part of the cost.
+needs few of them. Every answer is *added* to the fitted machine, which becomes exactly what a fit to all answers
+would make. (With thousands of answers that takes a small part of a fit; with sixty, as here, about as long.)
 
 On the left, the samples asked for, coloured by when; on the right the share of right answers, beside that of
 machines that take their samples by chance.
