@@ -153,6 +153,28 @@ print(float(np.abs(np.array(alone) - np.array(forked)).max()))
 """
 
 
+FORK_WHILE_BLAS_IS_SET = """
+import os, threading, time, warnings
+from hinge.runtime import threads
+
+warnings.simplefilter("ignore")
+inside, is_over = threading.Event(), []
+
+def set_threads(count):
+    inside.set()
+    time.sleep(0.5)
+    is_over.append(True)
+
+threads.blas_on_one_thread._switches = [(lambda: 2, set_threads)]
+threading.Thread(target=threads.blas_on_one_thread.__enter__).start()
+inside.wait()
+child = os.fork()
+if child == 0:
+    os._exit(0 if is_over else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
 def output_of(program):
     source = Path(hinge.__file__).parents[1]
     done = subprocess.run(
@@ -198,6 +220,11 @@ print(numba.njit(lambda x: x + 2)(6))
 @forks
 def test_compiles_after_a_fork_from_a_process_that_was_compiling():
     assert output_of(FORK_WHILE_COMPILING).split() == ["7", "8"]
+
+
+@forks
+def test_a_fork_waits_for_a_thread_that_is_setting_the_threads_of_blas():
+    assert output_of(FORK_WHILE_BLAS_IS_SET).split() == ["0"]
 
 
 def test_lazy_properties_do_not_wait_for_those_of_other_objects():

@@ -89,6 +89,14 @@ class _BlasLimit:
     def __call__(self) -> _BlasLimit:
         return self
 
+    def hold(self) -> None:
+        """Keep all threads from setting the limit until `release`."""
+        self._lock.acquire()
+
+    def release(self) -> None:
+        """Let threads set the limit again."""
+        self._lock.release()
+
     def __enter__(self) -> None:
         with self._lock:
             self._users += 1
@@ -115,12 +123,18 @@ blas_on_one_thread = _BlasLimit()
 
 
 def _forget_parent_teams() -> None:
-    # A fork may happen while another thread holds the lock or the limit; neither exists in the child.
+    # A fork may happen while another thread holds the limit, which does not exist in the child.
     blas_on_one_thread.__init__()  # type: ignore[misc]
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_parent_teams)
+    # While another thread is in the midst of setting the limit a fork waits: OpenBLAS has a lock of its own there,
+    # which nobody would ever release in the child.
+    os.register_at_fork(
+        before=blas_on_one_thread.hold,
+        after_in_parent=blas_on_one_thread.release,
+        after_in_child=_forget_parent_teams,
+    )
     # While another thread compiles a fork waits: nobody would ever finish that in the child, nor release the lock.
     os.register_at_fork(
         before=global_compiler_lock.acquire,
