@@ -394,6 +394,7 @@ def test_hostile_scales(first):
         (315925, "poly"),
         (5000277, "poly"),
         (801505, "rbf"),
+        (807381, "linear"),
         (812171, "poly"),
     ],
 )

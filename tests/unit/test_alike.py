@@ -73,6 +73,17 @@ def test_sharing_keeps_the_sum_and_prefers_large_v(variables):
     assert least <= 1e-14 * float(np.abs(v) @ np.maximum(np.abs(lo), np.abs(hi)))
 
 
+def test_what_copies_leave_of_huge_terms_is_known_to_the_last_digit():
+    """k(x, x) of 1e17 makes 1e-17 as much as a margin."""
+    beta = np.array([1.9e14, -1.6e-18, 7.8e-7, -1.1e14, 3.3e-3, -0.8e14, 7.9e-18, -3.3e-3, -7.8e-7])
+    beta[5] = -(beta[0] + beta[3])
+    problem = replace(c_svc(np.sign(beta), C=1e15), alike=np.zeros(9, np.int64))
+    change, left = problem.change(beta, np.zeros(9))
+    truth = sum(map(Fraction, beta))
+    assert abs(Fraction(change[0]) + Fraction(left[0]) - truth) <= 1e-15 * abs(truth)
+    assert abs(left[0]) <= 1e-15 * abs(change[0])
+
+
 def test_what_rounding_takes_from_a_large_share_goes_to_a_small_one():
     """Sums of 1e10 are rounded to 1e-6, beside which 1e-3 and 1e-12 have room."""
     lo, hi = np.array([0.0, 0.0, -2.6e11, -1e-3, -1e-12]), np.array([6.2e9 + 0.1, 1e-12, 0.0, 0.0, 0.0])

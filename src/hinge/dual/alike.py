@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,27 +21,51 @@ from hinge.arrays import Index, Vector
 _ABSORBERS = 8
 
 
-def added(total: Vector, lost: Vector, term: Vector) -> tuple[Vector, Vector]:
-    """Return ``total + term``, and ``lost`` with what rounding took from that (Knuth: exactly)."""
-    after = total + term
-    part = after - total
-    return after, lost + ((total - (after - part)) + (term - part))
+class Sums(NamedTuple):
+    """Sums, what rounding has taken from them, and what it has taken from that.
+
+    Terms of 1e14 may cancel to 1e-17: that is beyond twice the digits of a double, and it is all that is left.
+    """
+
+    total: Vector
+    lost: Vector
+    dust: Vector
+
+    @classmethod
+    def none(cls, n: int) -> Sums:
+        """Return sums of nothing."""
+        return cls(np.zeros(n), np.zeros(n), np.zeros(n))
+
+    def plus(self, term: Vector) -> Sums:
+        """Add a term to each sum."""
+        total, spill = _exactly(self.total, term)
+        lost, dust = _exactly(self.lost, spill)
+        return Sums(total, lost, self.dust + dust)
+
+    def merged(self, alike: Index) -> Sums:
+        """Give all that samples have to the first of those alike."""
+        sums = Sums.none(len(alike))
+        for samples in _one_of_each(alike):
+            first = alike[samples]
+            those = Sums(*(part[first] for part in sums))
+            for part in self:
+                those = those.plus(part[samples])
+            for part, new in zip(sums, those, strict=True):
+                part[first] = new
+        return sums
+
+    def settled(self) -> tuple[Vector, Vector]:
+        """Return the double next to each sum, and what is left."""
+        lost, dust = _exactly(self.lost, self.dust)
+        total, left = _exactly(self.total, lost)
+        return _exactly(total, left + dust)  # where the first two cancel, the dust is much of what is left
 
 
-def settled(total: Vector, lost: Vector) -> tuple[Vector, Vector]:
-    """Return the double next to each ``total + lost``, and what is left."""
-    after = total + lost
-    part = after - total
-    return after, (total - (after - part)) + (lost - part)
-
-
-def merged(total: Vector, lost: Vector, alike: Index) -> tuple[Vector, Vector]:
-    """Give all that samples have to the first of those alike, to twice the digits of a double."""
-    sums, left = np.zeros(len(total)), np.zeros(len(total))
-    for samples in _one_of_each(alike):
-        first = alike[samples]
-        sums[first], left[first] = added(sums[first], left[first] + lost[samples], total[samples])
-    return sums, left
+def _exactly(a: Vector, b: Vector) -> tuple[Vector, Vector]:
+    """Return ``a + b`` and what rounding took from it (Knuth)."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
 
 
 def _one_of_each(alike: Index) -> Iterator[Index]:

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hinge.arrays import Index, Vector
-from hinge.dual.alike import added, best_shared, merged, settled
+from hinge.dual.alike import Sums, best_shared
 from hinge.runtime.jit import compiled
 
 # Most variables that take up what rounding left of a sum.
@@ -95,12 +95,12 @@ class DualProblem:
 
     def change(self, beta: Vector, former: Vector) -> tuple[Vector, Vector]:
         """Add up the changes of the variables of each sample, and what rounding took off these sums."""
-        total, lost = np.zeros(self.n_samples), np.zeros(self.n_samples)
+        sums = Sums.none(self.n_samples)
         for term in (*beta.reshape(-1, self.n_samples), *-former.reshape(-1, self.n_samples)):
-            total, lost = added(total, lost, term)
+            sums = sums.plus(term)
         if self.alike is not None:
-            total, lost = merged(total, lost, self.alike)
-        return settled(total, lost)  # what partial sums lost may be much of a total in which they cancel
+            sums = sums.merged(self.alike)
+        return sums.settled()
 
     def best_shared(self, beta: Vector) -> Vector:
         """Return the best point with the same coefficients as ``beta``, of variables with bounds and no ridge."""
