@@ -72,7 +72,7 @@ class Film:
         >>> X = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [3.0, 0.0]])
         >>> film = record(X, np.array([-1.0, -1.0, 1.0, 1.0]), Kernel("linear"), 10.0, "smo-mvp")
         >>> film.frames(3).tolist(), film.moved(1).tolist()
-        ([0, 1, 3], [0, 3])
+        ([0, 1, 3], [0, 2])
         """
         last = len(self.trace) - 1
         if last < most:

@@ -31,7 +31,7 @@ def solve_scaled(matrix: Floats, right: Vector) -> Vector:
     Examples
     --------
     >>> solve_scaled(np.array([[4.0, 0.0], [2.0, 1e16]]), np.array([4.0, 1e8])).round(12)
-    array([1.e+00, 1.e-08])
+    array([9.99999995e-01, 1.00000000e-08])
     """
     from scipy.linalg import cho_factor, cho_solve  # takes long, and a fit may end without it
 
