@@ -16,7 +16,7 @@ from hinge.lab.registry import PRODUCTION
 
 SLOW = ("hmg-all-rows", "svm-light", "gradient-projection", "decomposition-gradient-projection")
 SLOW += ("decomposition-interior-point", "interior-point", "coordinate-ascent", "projected-gradient", "chunking")
-SLOW += ("decomposition-conjugate", "admm", "rate-certifying", "greedy")
+SLOW += ("decomposition-conjugate", "admm", "rate-certifying", "greedy", "cutting-planes", "smo-complementarity")
 UNFINISHED = ("lasvm-one-pass", "hmg-one-row-published", "hmg-two-rows-published")  # end elsewhere
 FIXED_THRESHOLD = "platt-fixed-threshold"
 TESTED_ELSEWHERE = [algorithm.name for algorithm in PRODUCTION]

@@ -168,7 +168,7 @@ from hinge import SVC
 path, kernel, dtype, n, d = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5])
 X, y = np.memmap(path, dtype, "r", shape=(n, d)), np.load(path + ".npy", mmap_mode="r")
 machine = SVC(kernel=kernel, gamma=0.3 / d, cache_size=24, n_jobs=2)
-few = 36 * 2**20 // (d * X.dtype.itemsize)
+few = 26 * 2**20 // (d * X.dtype.itemsize)
 machine.fit(X[:few], y[:few])  # what is compiled does not count
 
 def figure(name):
@@ -188,7 +188,7 @@ print(json.dumps([peak, machine.report_.storage, machine.report_.converged, mach
 @pytest.mark.parametrize(("kernel", "dtype"), [("linear", "float64"), ("rbf", "float32")])
 def test_resident_memory_stays_within_the_budget(tmp_path, kernel, dtype):
     d = 400
-    n = 60 * 2**20 // (d * np.dtype(dtype).itemsize)
+    n = 40 * 2**20 // (d * np.dtype(dtype).itemsize)
     rows, labels, plane = tmp_path / "rows", [], RNG.normal(size=d) / d**0.5
     with rows.open("wb") as file:
         for _ in range(0, n, 1024):
@@ -201,6 +201,6 @@ def test_resident_memory_stays_within_the_budget(tmp_path, kernel, dtype):
     peak, storage, converged, objective = json.loads(subprocess.check_output(command, text=True))
     assert storage == "dense, read from a file"
     assert converged
-    assert peak < 24, "the file has 60 MB"
+    assert peak < 24, "the file has 40 MB"
     X = np.fromfile(rows, dtype, n * d).reshape(n, d)
     assert objective == pytest.approx(SVC(kernel=kernel, gamma=0.3 / d).fit(X, y).report_.objective, rel=1e-4)
