@@ -125,12 +125,12 @@ class LinearMachine(StandIn, LinearExchange, Trainable):
         past = getattr(self, "_past", None) if self.warm_start else None
         most = max(int(self.max_iter), 1) * len(data.places)
         tol, gap_tol = float(self.tol) * self._scale_of(data), None
+        negligible = _NEGLIGIBLE_GAP * float(self.tol)
         if self.gap_tol is not None:
             gap_tol = float(self.gap_tol)
         elif self._has_many_free:
-            gap_tol = _NEGLIGIBLE_GAP * float(self.tol)
-        own = _NEGLIGIBLE_GAP * float(self.tol)
-        settings = Settings(tol=tol, gap_tol=gap_tol, weights_gap=own, max_iter=most, sizes=_NO_WORKING_SET)
+            gap_tol = negligible
+        settings = Settings(tol=tol, gap_tol=gap_tol, weights_gap=negligible, max_iter=most, sizes=_NO_WORKING_SET)
         return Course(self._formulation(data), kernel, settings, past=past)
 
     @property
